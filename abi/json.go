@@ -1,0 +1,402 @@
+package abi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// member is one member of an object, its value as spelled.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// object is the members of a JSON object in order. The objects of this package
+// have about ten members, so a search beats a map.
+type object []member
+
+// maxDepth bounds the nesting of a document that did not pass a strict reader
+// first.
+const maxDepth = 1000
+
+var errSyntax = errors.New("is not well-formed JSON")
+
+// readObject splits an object into its members without looking inside their
+// values further than it must to find their ends. Of two members with one name
+// it refuses both: which one counts would be anyone's guess.
+func readObject(raw []byte) (object, error) {
+	s := scanner{b: raw}
+	s.space()
+	if s.peek() != '{' {
+		return nil, errors.New("is not a JSON object")
+	}
+	s.i++
+	var o object
+	for s.space(); s.peek() != '}'; s.space() {
+		if len(o) > 0 {
+			if s.peek() != ',' {
+				return nil, errSyntax
+			}
+			s.i++
+			s.space()
+		}
+		start := s.i
+		if !s.str() {
+			return nil, errSyntax
+		}
+		name, err := readString(s.b[start:s.i])
+		if err != nil {
+			return nil, err
+		}
+		s.space()
+		if s.peek() != ':' {
+			return nil, errSyntax
+		}
+		s.i++
+		s.space()
+		start = s.i
+		if !s.value() {
+			return nil, errSyntax
+		}
+		if o.has(name) {
+			return nil, fmt.Errorf("has two members %q", name)
+		}
+		if o = append(o, member{name, s.b[start:s.i:s.i]}); len(o) > maxMembers {
+			return nil, fmt.Errorf("has more than %d members", maxMembers)
+		}
+	}
+	s.i++
+	if s.space(); s.i != len(raw) {
+		return nil, errSyntax
+	}
+	return o, nil
+}
+
+// maxMembers bounds the quadratic search for duplicates.
+const maxMembers = 1000
+
+// readArray splits an array into its elements; what names it in errors.
+func readArray(raw []byte, what string) ([]json.RawMessage, error) {
+	s := scanner{b: raw}
+	s.space()
+	if s.peek() != '[' {
+		return nil, fmt.Errorf("%s is not an array", what)
+	}
+	s.i++
+	var items []json.RawMessage
+	for s.space(); s.peek() != ']'; s.space() {
+		if len(items) > 0 {
+			if s.peek() != ',' {
+				return nil, fmt.Errorf("%s %w", what, errSyntax)
+			}
+			s.i++
+			s.space()
+		}
+		start := s.i
+		if !s.value() {
+			return nil, fmt.Errorf("%s %w", what, errSyntax)
+		}
+		items = append(items, s.b[start:s.i:s.i])
+	}
+	s.i++
+	if s.space(); s.i != len(raw) {
+		return nil, fmt.Errorf("%s %w", what, errSyntax)
+	}
+	return items, nil
+}
+
+// readString decodes a JSON string.
+func readString(raw []byte) (string, error) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", errors.New("is not a string")
+	}
+	plain := true
+	for _, c := range raw[1 : len(raw)-1] {
+		if c == '\\' || c == '"' || c < 0x20 || c >= utf8.RuneSelf {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", errSyntax
+	}
+	return s, nil
+}
+
+// kindOf names the kind of a JSON value by a character: { [ " t f n, and 0 for
+// a number. It is 0 for none.
+func kindOf(raw []byte) byte {
+	if len(raw) == 0 {
+		return 0
+	}
+	switch c := raw[0]; {
+	case c == '-' || c >= '0' && c <= '9':
+		return '0'
+	default:
+		return c
+	}
+}
+
+// raw returns a member's value, null included.
+func (o object) raw(name string) (json.RawMessage, bool) {
+	for _, m := range o {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// get returns a member's value; null counts as absent.
+func (o object) get(name string) (json.RawMessage, bool) {
+	v, ok := o.raw(name)
+	if !ok || kindOf(v) == 'n' {
+		return nil, false
+	}
+	return v, true
+}
+
+func (o object) has(name string) bool {
+	_, ok := o.raw(name)
+	return ok
+}
+
+func (o object) string(name string) (string, bool, error) {
+	v, ok := o.get(name)
+	if !ok {
+		return "", false, nil
+	}
+	s, err := readString(v)
+	if err != nil {
+		return "", false, fmt.Errorf("%q %w", name, err)
+	}
+	return s, true, nil
+}
+
+func (o object) bool(name string) (value, ok bool, err error) {
+	v, ok := o.get(name)
+	if !ok {
+		return false, false, nil
+	}
+	switch string(v) {
+	case "true":
+		return true, true, nil
+	case "false":
+		return false, true, nil
+	}
+	return false, false, fmt.Errorf("%q is not a boolean", name)
+}
+
+func (o object) mustBool(name string) (bool, error) {
+	v, ok, err := o.bool(name)
+	if err == nil && !ok {
+		err = fmt.Errorf("%q is missing", name)
+	}
+	return v, err
+}
+
+func (o object) strings(name string) ([]string, bool, error) {
+	v, ok := o.get(name)
+	if !ok {
+		return nil, false, nil
+	}
+	items, err := readArray(v, strconv.Quote(name))
+	if err != nil {
+		return nil, false, err
+	}
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		s, err := readString(item)
+		if err != nil {
+			return nil, false, fmt.Errorf("%q: an element %w", name, err)
+		}
+		list = append(list, s)
+	}
+	return list, true, nil
+}
+
+// scanner finds the ends of JSON values.
+type scanner struct {
+	b []byte
+	i int
+}
+
+func (s *scanner) peek() byte {
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\t' || s.b[s.i] == '\n' || s.b[s.i] == '\r') {
+		s.i++
+	}
+}
+
+func (s *scanner) str() bool {
+	if s.peek() != '"' {
+		return false
+	}
+	for s.i++; s.i < len(s.b); s.i++ {
+		switch c := s.b[s.i]; {
+		case c == '"':
+			s.i++
+			return true
+		case c == '\\':
+			s.i++
+		case c < 0x20:
+			return false
+		}
+	}
+	return false
+}
+
+// value moves past one value. Brackets and strings must match; inside them it
+// is lenient, since what it skips is read by whoever needs it.
+func (s *scanner) value() bool {
+	var open [maxDepth]byte
+	depth := 0
+	for {
+		switch c := s.peek(); {
+		case c == '"':
+			if !s.str() {
+				return false
+			}
+		case c == '{' || c == '[':
+			if depth == maxDepth {
+				return false
+			}
+			open[depth] = c + 2 // the closing bracket
+			depth++
+			s.i++
+		case c == '}' || c == ']':
+			if depth == 0 || open[depth-1] != c {
+				return false
+			}
+			depth--
+			s.i++
+		case c == ',' || c == ':' || c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if depth == 0 {
+				return false
+			}
+			s.i++
+			continue
+		default:
+			if !s.scalar() {
+				return false
+			}
+		}
+		if depth == 0 {
+			return true
+		}
+	}
+}
+
+// scalar moves past a number or a literal.
+func (s *scanner) scalar() bool {
+	start := s.i
+	for s.i < len(s.b) {
+		switch c := s.b[s.i]; c {
+		case ',', '}', ']', ' ', '\t', '\n', '\r', ':', '"', '{', '[':
+			return s.i > start && json.Valid(s.b[start:s.i])
+		}
+		s.i++
+	}
+	return s.i > start && json.Valid(s.b[start:s.i])
+}
+
+// objectWriter appends an object member by member.
+type objectWriter struct {
+	b     []byte
+	first bool
+}
+
+func openObject(dst []byte) objectWriter { return objectWriter{append(dst, '{'), true} }
+
+func (o *objectWriter) close() []byte { return append(o.b, '}') }
+
+// key appends a member's name and returns the buffer, for a value that the
+// caller appends and hands back in o.b.
+func (o *objectWriter) key(name string) []byte {
+	if !o.first {
+		o.b = append(o.b, ',')
+	}
+	o.first = false
+	o.b = appendString(o.b, name)
+	o.b = append(o.b, ':')
+	return o.b
+}
+
+func (o *objectWriter) string(name, v string) { o.b = appendString(o.key(name), v) }
+
+func (o *objectWriter) optString(name, v string) {
+	if v != "" {
+		o.string(name, v)
+	}
+}
+
+func (o *objectWriter) bool(name string, v bool) { o.b = strconv.AppendBool(o.key(name), v) }
+
+func (o *objectWriter) int(name string, v int64) { o.b = strconv.AppendInt(o.key(name), v, 10) }
+
+func (o *objectWriter) float(name string, v float64) {
+	o.b = strconv.AppendFloat(o.key(name), v, 'f', -1, 64)
+}
+
+func (o *objectWriter) raw(name string, v []byte) { o.b = append(o.key(name), v...) }
+
+func (o *objectWriter) optRaw(name string, v []byte) {
+	if v != nil {
+		o.raw(name, v)
+	}
+}
+
+func (o *objectWriter) strings(name string, list []string) {
+	b := append(o.key(name), '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, s)
+	}
+	o.b = append(b, ']')
+}
+
+// appendString appends s as a JSON string with no more escapes than JSON asks
+// for. Bytes that are not UTF-8 become U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, `\n`...)
+		case c == '\r':
+			dst = append(dst, `\r`...)
+		case c == '\t':
+			dst = append(dst, `\t`...)
+		case c < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return append(dst, '"')
+}
