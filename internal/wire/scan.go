@@ -358,7 +358,7 @@ func (s *scanner) text(i int) (end int, escaped bool) {
 		// false bits only above a true one, and only the lowest is used.
 		for len(b)-i >= 8 {
 			w := binary.LittleEndian.Uint64(b[i:])
-			stop := (w - 0x20*ones | (w ^ '"'*ones) - ones | (w ^ '\\'*ones) - ones | w) & highs
+			stop := ((w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 			if stop != 0 {
 				i += bits.TrailingZeros64(stop) >> 3
 				break

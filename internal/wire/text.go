@@ -53,11 +53,10 @@ func appendUnescaped(dst, content []byte) []byte {
 
 func hex4(b []byte) (r rune) {
 	for _, c := range b[:4] {
-		switch {
-		case c-'0' <= 9:
+		if c-'0' <= 9 {
 			c -= '0'
-		default:
-			c = c | 0x20 - 'a' + 10
+		} else {
+			c = (c | 0x20) - 'a' + 10
 		}
 		r = r<<4 | rune(c)
 	}
