@@ -19,16 +19,8 @@ func Equal(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	x, ok := newDocument(a)
-	if !ok {
-		return false
-	}
-	y, ok := newDocument(b)
-	if !ok {
-		return false
-	}
-	e := comparison{x: x, y: y}
-	return e.values(cursor{at: space(a, 0)}, cursor{at: space(b, 0)})
+	var e comparison
+	return e.x.open(a) && e.y.open(b) && e.values(cursor{at: space(a, 0)}, cursor{at: space(b, 0)})
 }
 
 // container says of an array or object where its text ends and how many
@@ -37,16 +29,20 @@ func Equal(a, b []byte) bool {
 // cost; without them, unordered members nested deeply would make it quadratic.
 type container struct{ end, inside int }
 
+// document is one side of a comparison.
 type document struct {
-	b          []byte
+	scanner
 	containers []container
+	// properties of the objects being compared without order, innermost last.
+	properties []property
 }
 
-func newDocument(b []byte) (document, bool) {
-	d := document{b: b}
-	s := scanner{b: b, index: &d.containers}
-	s.document()
-	return d, s.verdict() == nil
+// open checks the text and finds its containers.
+func (d *document) open(b []byte) bool {
+	d.b, d.index = b, &d.containers
+	d.document()
+	d.index = nil
+	return d.verdict() == nil
 }
 
 // cursor is a place in a document, and the number of containers opened so far.
@@ -59,8 +55,7 @@ func (d *document) after(c cursor) cursor {
 		k := d.containers[c.opened]
 		return cursor{k.end, c.opened + k.inside}
 	default:
-		s := scanner{b: d.b}
-		return cursor{s.value(c.at), c.opened}
+		return cursor{d.value(c.at), c.opened}
 	}
 }
 
@@ -80,10 +75,9 @@ func (d *document) step(c cursor) cursor {
 
 func (d *document) closed(c cursor) bool { return d.b[c.at] == '}' || d.b[c.at] == ']' }
 
-// name reads the name at c and stops at its value.
-func (d *document) name(c cursor) (name, cursor) {
-	s := scanner{b: d.b}
-	n, at := s.name(c.at)
+// member reads the name at c and stops at its value.
+func (d *document) member(c cursor) (name, cursor) {
+	n, at := d.name(c.at)
 	return n, cursor{at, c.opened}
 }
 
@@ -140,8 +134,8 @@ func (e *comparison) arrays(p, q cursor) bool {
 func (e *comparison) objects(p, q cursor) bool {
 	p, q = e.x.enter(p), e.y.enter(q)
 	for !e.x.closed(p) && !e.y.closed(q) {
-		m, pv := e.x.name(p)
-		n, qv := e.y.name(q)
+		m, pv := e.x.member(p)
+		n, qv := e.y.member(q)
 		if !m.same(n) {
 			return e.unordered(p, q)
 		}
@@ -165,17 +159,20 @@ type property struct {
 	value cursor
 }
 
-func (d *document) properties(c cursor) []property {
-	var all []property
+// collect gives the members from c on, sorted by name, those of one name in
+// their order.
+func (d *document) collect(c cursor) []property {
+	base := len(d.properties)
 	for !d.closed(c) {
-		n, v := d.name(c)
+		n, v := d.member(c)
 		text := n.raw
 		if n.escaped {
 			text = appendUnescaped(nil, text)
 		}
-		all = append(all, property{text, v})
+		d.properties = append(d.properties, property{text, v})
 		c = d.step(d.after(v))
 	}
+	all := d.properties[base:]
 	slices.SortFunc(all, func(a, b property) int {
 		return cmp.Or(bytes.Compare(a.name, b.name), cmp.Compare(a.value.at, b.value.at))
 	})
@@ -183,14 +180,12 @@ func (d *document) properties(c cursor) []property {
 }
 
 func (e *comparison) unordered(p, q cursor) bool {
-	a, b := e.x.properties(p), e.y.properties(q)
-	if len(a) != len(b) {
-		return false
+	a, b := e.x.collect(p), e.y.collect(q)
+	equal := len(a) == len(b)
+	for i := 0; equal && i < len(a); i++ {
+		equal = bytes.Equal(a[i].name, b[i].name) && e.values(a[i].value, b[i].value)
 	}
-	for i := range a {
-		if !bytes.Equal(a[i].name, b[i].name) || !e.values(a[i].value, b[i].value) {
-			return false
-		}
-	}
-	return true
+	e.x.properties = e.x.properties[:len(e.x.properties)-len(a)]
+	e.y.properties = e.y.properties[:len(e.y.properties)-len(b)]
+	return equal
 }

@@ -33,10 +33,12 @@ type LineReader struct {
 }
 
 const (
-	// firstBuffer serves the common small message, usualBuffer a pipe that is
-	// full. Past it the buffer doubles, and is given away with the line.
+	// firstBuffer serves the common small message. It doubles while a line does
+	// not fit. Lines from a quarter of usualBuffer on that fill half of the
+	// buffer take it with them, and the next one is as large, up to largeBuffer.
 	firstBuffer = 4 << 10
 	usualBuffer = 64 << 10
+	largeBuffer = 256 << 10
 	// emptyReads is how often a reader may return nothing and no error.
 	emptyReads = 100
 )
@@ -108,7 +110,7 @@ func (l *LineReader) skip(to int) {
 	l.from, l.seen = to, to
 	if l.from == l.to {
 		l.from, l.seen, l.to = 0, 0, 0
-		if len(l.buf) > usualBuffer {
+		if len(l.buf) > largeBuffer {
 			l.buf = nil
 		}
 	}
@@ -117,13 +119,13 @@ func (l *LineReader) skip(to int) {
 // deliver gives the line away: a copy, or the buffer itself where copying would
 // be the dearer, and goes on at offset next.
 func (l *LineReader) deliver(line []byte, next int) []byte {
-	if len(line) < usualBuffer/2 || len(line) < len(l.buf)/2 {
+	if len(line) < usualBuffer/4 || len(line) < len(l.buf)/2 {
 		line = append(make([]byte, 0, len(line)), line...)
 		l.skip(next)
 		return line
 	}
 	rest := l.buf[next:l.to]
-	l.buf = make([]byte, max(usualBuffer, len(rest)))
+	l.buf = make([]byte, max(min(len(l.buf), largeBuffer), len(rest)))
 	l.from, l.seen = 0, 0
 	l.to = copy(l.buf, rest)
 	return line

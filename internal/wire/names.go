@@ -9,18 +9,25 @@ import (
 )
 
 // nameSet finds duplicate names in the objects that are open. The names of all
-// of them lie in one slice, the innermost object's last.
+// of them lie in one slice, the innermost object's last, as offsets: a set that
+// waits for its next use holds on to no message.
 type nameSet struct {
+	b      []byte
 	all    []seenName
-	bases  []int
-	arena  []byte
+	open   []openObject
+	arena  []byte // names that had to be unescaped or folded
 	hashes []hashedName
 }
 
+// seenName is a name, unescaped and folded where case does not count: the bytes
+// from lo to hi of the input or of the arena. The quote before it is at at.
 type seenName struct {
-	name []byte // unescaped, and folded where case does not count
-	at   int
+	lo, hi, at int
+	arena      bool
 }
+
+// openObject is where the names of an object begin.
+type openObject struct{ names, arena int }
 
 type hashedName struct {
 	hash  uint64
@@ -34,39 +41,53 @@ const fewNames = 16
 
 var nameSeed = maphash.MakeSeed()
 
-func (n *nameSet) open() { n.bases = append(n.bases, len(n.all)) }
-
-// add notes a name of the innermost object.
-func (n *nameSet) add(nm name, fold bool) []byte {
-	text := nm.raw
-	if nm.escaped {
-		from := len(n.arena)
-		n.arena = appendUnescaped(n.arena, text)
-		text = n.arena[from:]
-	}
-	if fold && !isFolded(text) {
-		from := len(n.arena)
-		n.arena = appendFolded(n.arena, text)
-		text = n.arena[from:]
-	}
-	n.all = append(n.all, seenName{name: text, at: nm.at})
-	return text
+func (n *nameSet) push() {
+	n.open = append(n.open, openObject{len(n.all), len(n.arena)})
 }
 
-// close ends the innermost object and returns the offset of a name that
-// repeats another one of it, or -1.
-func (n *nameSet) close() int {
-	base := n.bases[len(n.bases)-1]
-	n.bases = n.bases[:len(n.bases)-1]
-	names := n.all[base:]
-	n.all = n.all[:base]
-	if base == 0 {
-		n.arena = n.arena[:0]
+func (n *nameSet) text(e seenName) []byte {
+	if e.arena {
+		return n.arena[e.lo:e.hi]
 	}
+	return n.b[e.lo:e.hi]
+}
+
+// add notes a name of the innermost object, and returns it unescaped and, with
+// fold, folded.
+func (n *nameSet) add(nm name, fold bool) []byte {
+	e := seenName{lo: nm.at + 1, hi: nm.at + 1 + len(nm.raw), at: nm.at}
+	if nm.escaped {
+		e.lo, e.arena = len(n.arena), true
+		n.arena = appendUnescaped(n.arena, nm.raw)
+		e.hi = len(n.arena)
+	}
+	if text := n.text(e); fold && !isFolded(text) {
+		e.lo, e.arena = len(n.arena), true
+		n.arena = appendFolded(n.arena, text)
+		e.hi = len(n.arena)
+	}
+	n.all = append(n.all, e)
+	return n.text(e)
+}
+
+// pop ends the innermost object and returns the offset of a name that repeats
+// another one of it, or -1.
+func (n *nameSet) pop() int {
+	top := n.open[len(n.open)-1]
+	names := n.all[top.names:]
+	at := n.repeated(names)
+	n.open = n.open[:len(n.open)-1]
+	n.all = n.all[:top.names]
+	n.arena = n.arena[:top.arena]
+	return at
+}
+
+func (n *nameSet) repeated(names []seenName) int {
 	if len(names) <= fewNames {
 		for i := 1; i < len(names); i++ {
-			for j := range i {
-				if string(names[i].name) == string(names[j].name) {
+			x := n.text(names[i])
+			for _, other := range names[:i] {
+				if other.hi-other.lo == len(x) && string(n.text(other)) == string(x) {
 					return names[i].at
 				}
 			}
@@ -75,15 +96,16 @@ func (n *nameSet) close() int {
 	}
 	n.hashes = n.hashes[:0]
 	for i := range names {
-		n.hashes = append(n.hashes, hashedName{maphash.Bytes(nameSeed, names[i].name), i})
+		n.hashes = append(n.hashes, hashedName{maphash.Bytes(nameSeed, n.text(names[i])), i})
 	}
 	slices.SortFunc(n.hashes, func(a, b hashedName) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.index, b.index))
 	})
-	for i := 1; i < len(n.hashes); i++ {
-		for j := i - 1; j >= 0 && n.hashes[j].hash == n.hashes[i].hash; j-- {
-			if string(names[n.hashes[i].index].name) == string(names[n.hashes[j].index].name) {
-				return names[n.hashes[i].index].at
+	for i, h := range n.hashes {
+		x := n.text(names[h.index])
+		for j := i - 1; j >= 0 && n.hashes[j].hash == h.hash; j-- {
+			if string(n.text(names[n.hashes[j].index])) == string(x) {
+				return names[h.index].at
 			}
 		}
 	}

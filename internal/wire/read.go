@@ -65,13 +65,8 @@ type Message struct {
 // The error is an *[Error]; text that is not JSON is refused as such
 // ([CodeParse]), whatever else is wrong with it.
 func Read(b []byte) (Message, error) {
-	var (
-		names [24]seenName
-		bases [2]int
-		arena [128]byte
-	)
-	s := scanner{b: b}
-	s.names.all, s.names.bases, s.names.arena = names[:0], bases[:0], arena[:0]
+	s := borrow(b, false)
+	defer s.giveBack()
 	m := s.message()
 	if e := s.verdict(); e != nil {
 		e.Kind, e.ID = Peek(b)
@@ -124,7 +119,7 @@ func (s *scanner) message() (m Message) {
 		}
 		return m
 	}
-	s.names.open()
+	s.names.push()
 	version, method := false, false
 	i, more := s.first(start)
 	for more {
@@ -182,7 +177,7 @@ func (s *scanner) message() (m Message) {
 	if i < 0 {
 		return m
 	}
-	if at := s.names.close(); at >= 0 {
+	if at := s.names.pop(); at >= 0 {
 		s.refuse(at, reasonFold)
 	}
 	m.Raw = s.b[start:i:i]
@@ -205,7 +200,7 @@ func (s *scanner) exact(n name, known member) bool {
 
 // params reads the params object, whose own names must be distinct.
 func (s *scanner) params(i int) int {
-	s.names.open()
+	s.names.push()
 	i, more := s.first(i)
 	for more {
 		var n name
@@ -218,7 +213,7 @@ func (s *scanner) params(i int) int {
 		}
 		i, more = s.next(i)
 	}
-	if at := s.names.close(); at >= 0 {
+	if at := s.names.pop(); at >= 0 {
 		s.refuse(at, reasonFold)
 	}
 	return i

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
+	"sync"
 )
 
 // MaxDepth is how many arrays and objects may be open at once, the envelope
@@ -32,6 +33,32 @@ type scanner struct {
 	// index collects where containers end, when wanted (see Equal).
 	index   *[]container
 	parents []int
+}
+
+// pooled lends scanners that collect names, whose tables are worth keeping.
+var pooled = sync.Pool{New: func() any { return new(scanner) }}
+
+func borrow(b []byte, strict bool) *scanner {
+	s := pooled.Get().(*scanner)
+	s.b, s.names.b, s.strict = b, b, strict
+	return s
+}
+
+// keepNames and keepArena are how large tables may be that wait for their next
+// use: enough for any ordinary message, nothing for a hostile one.
+const (
+	keepNames = 1 << 10
+	keepArena = 16 << 10
+)
+
+func (s *scanner) giveBack() {
+	n := s.names
+	if cap(n.all) > keepNames || cap(n.hashes) > keepNames || cap(n.arena) > keepArena {
+		n = nameSet{}
+	}
+	n.b, n.all, n.open, n.arena, n.hashes = nil, n.all[:0], n.open[:0], n.arena[:0], n.hashes[:0]
+	*s = scanner{names: n}
+	pooled.Put(s)
 }
 
 func (s *scanner) fail(code int, at int, reason string) int {
@@ -105,7 +132,7 @@ func (s *scanner) push(i int, object bool) bool {
 	if object {
 		s.kinds[word] |= bit
 		if s.strict {
-			s.names.open()
+			s.names.push()
 		}
 	} else {
 		s.kinds[word] &^= bit
@@ -121,7 +148,7 @@ func (s *scanner) push(i int, object bool) bool {
 // pop closes the innermost container, whose text ends before offset end.
 func (s *scanner) pop(end int) {
 	if s.strict && s.inObject() {
-		if at := s.names.close(); at >= 0 {
+		if at := s.names.pop(); at >= 0 {
 			s.refuse(at, reasonDuplicate)
 		}
 	}

@@ -9,13 +9,8 @@ package wire
 // The error is an *[Error]: [CodeInvalid] for duplicates and for depth,
 // [CodeParse] for everything else.
 func Strict(b []byte) error {
-	var (
-		names [32]seenName
-		bases [16]int
-		arena [128]byte
-	)
-	s := scanner{b: b, strict: true}
-	s.names.all, s.names.bases, s.names.arena = names[:0], bases[:0], arena[:0]
+	s := borrow(b, true)
+	defer s.giveBack()
 	s.document()
 	if e := s.verdict(); e != nil {
 		return e
