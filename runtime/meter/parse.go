@@ -137,11 +137,11 @@ func (p *parser) nextSection() {
 		}
 		p.order = spec.order
 	}
-	p.end = p.pos + int(size)
+	p.end, p.part = p.pos+int(size), true
 	if spec.read(p); p.err == nil && p.pos != p.end {
 		p.fail(ErrMalformed, p.pos, "the contents end %d bytes before the section does", p.end-p.pos)
 	}
-	p.pos, p.end = p.end, len(p.b)
+	p.pos, p.end, p.part = p.end, len(p.b), false
 	p.m.sections = append(p.m.sections, section{id: id, start: start, end: p.pos})
 }
 

@@ -14,6 +14,7 @@ import (
 type reader struct {
 	b        []byte
 	pos, end int
+	part     bool // end is that of a section or a body, which the file holds whole
 	section  string
 	function int // see Error.Function
 	err      *Error
@@ -27,14 +28,15 @@ func (r *reader) fail(kind error, at int, format string, args ...any) {
 	r.err = &Error{Kind: kind, Section: r.section, Function: r.function, Offset: at, Reason: fmt.Sprintf(format, args...)}
 }
 
-// short records a read past the end: of the file, or of the part that declared
-// its own size.
+// short records a read past the end. A section is known to lie within the file
+// before its contents are read, so only what is between sections can be
+// truncated.
 func (r *reader) short(what string) {
-	if r.end == len(r.b) {
-		r.fail(ErrTruncated, r.pos, "the file ends inside %s", what)
+	if r.part {
+		r.fail(ErrMalformed, r.pos, "%s passes the end of what holds it, at %#x", what, r.end)
 		return
 	}
-	r.fail(ErrMalformed, r.pos, "%s passes the end of what holds it, at %#x", what, r.end)
+	r.fail(ErrTruncated, r.pos, "the file ends inside %s", what)
 }
 
 func (r *reader) left() int { return r.end - r.pos }
