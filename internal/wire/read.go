@@ -146,8 +146,10 @@ func (s *scanner) message() (m Message) {
 		switch known {
 		case memberVersion:
 			version = true
-			if text, ok := Unquote(raw); !ok || text != "2.0" {
-				s.refuse(at, reasonVersion)
+			if string(raw) != `"2.0"` {
+				if text, _ := Unquote(raw); text != "2.0" {
+					s.refuse(at, reasonVersion)
+				}
 			}
 		case memberID:
 			if c := raw[0]; c == '"' || c == '-' || c-'0' <= 9 || c == 'n' {
