@@ -44,7 +44,7 @@ const (
 const skimLimit = 1 << 10
 
 func (s *skimmer) feed(b []byte) {
-	for i := 0; i < len(b); i++ {
+	for i := 0; i < len(b) && s.stage != given; i++ {
 		c := b[i]
 		if s.quoted {
 			if s.stage == inName || s.stage == inID {
@@ -69,9 +69,6 @@ func (s *skimmer) feed(b []byte) {
 			continue
 		}
 		s.token(c)
-		if s.stage == given {
-			return
-		}
 	}
 }
 
