@@ -1,0 +1,606 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+// OpenFolder makes a library of a folder. See [Library.Open].
+func OpenFolder(ctx context.Context, dir string, o Options) (*Library, error) {
+	l := New(o)
+	if err := l.Open(ctx, dir); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// OpenFile makes a library of one .wasm file, whatever its name. A file that
+// cannot be served is an error. It is loaded before OpenFile returns and is not
+// watched.
+func OpenFile(ctx context.Context, path string, o Options) (*Library, error) {
+	l := New(o)
+	if l.o.Loader == nil {
+		return nil, errNoLoader
+	}
+	name := filepath.Base(path)
+	wasm, digest, _, err := readModule(path, l.o.FileBytes)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", path, err)
+	}
+	s, err := l.load(ctx, name, wasm, digest)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", path, err)
+	}
+	l.mu.Lock()
+	l.files = []*served{s}
+	notify := l.publish()
+	l.mu.Unlock()
+	notify()
+	return l, nil
+}
+
+var errNoLoader = errors.New("the library has no loader for modules")
+
+// Open serves the modules of a folder and keeps watching it until
+// [Library.Close]. It returns at once; [Library.Ready] waits for the first
+// load. A folder that is not there is [ErrNoFolder]; one without modules is
+// served with one warning, and modules that appear later are picked up. One
+// library opens one folder. Ctx bounds the opening only.
+//
+// A module that does not load is left out and tried again: when the file
+// changes, when a file it collided with goes, and from time to time. Of files
+// with an interceptor name or all bytes in common the one that already serves
+// stays, at start the first by name; the others are refused whole.
+func (l *Library) Open(ctx context.Context, dir string) error {
+	if l.o.Loader == nil {
+		return errNoLoader
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s", ErrNoFolder, dir)
+	case err != nil:
+		return fmt.Errorf("folder of modules: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("%w: %s is a file", ErrNoFolder, dir)
+	}
+	if _, err := os.ReadDir(dir); err != nil {
+		return fmt.Errorf("folder of modules: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	if l.folder != nil {
+		return fmt.Errorf("the library serves the folder %s already", l.folder.dir)
+	}
+	l.folder = newFolder(l, dir)
+	go l.folder.run()
+	return nil
+}
+
+// Rescan looks at the folder now and returns when every file that has changed
+// since has been loaded or refused.
+func (l *Library) Rescan(ctx context.Context) error {
+	l.mu.Lock()
+	f := l.folder
+	l.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	select {
+	case f.rescans <- done:
+	case <-f.stopped:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-f.stopped:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// load makes a module of bytes and checks what it says about itself.
+func (l *Library) load(ctx context.Context, name string, wasm []byte, digest string) (s *served, err error) {
+	m, err := l.o.Loader.Load(ctx, name, wasm)
+	if err != nil {
+		return nil, err
+	}
+	if m.Digest() != digest {
+		err = fmt.Errorf("the loader made a module of other bytes (sha256 %s instead of %s)", m.Digest(), digest)
+	} else {
+		s, err = admit(name, m)
+	}
+	if err != nil {
+		l.discard(name, m)
+		return nil, err
+	}
+	return s, nil
+}
+
+// folder keeps a library in step with a folder. One goroutine, run, owns all
+// that is below the channels.
+type folder struct {
+	l      *Library
+	dir    string
+	opened time.Time
+	first  chan struct{} // closed after the first load
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stopped chan struct{} // closed when run has returned
+	rescans chan chan struct{}
+	results chan loaded
+	workers sync.WaitGroup
+
+	files    map[string]*file
+	queue    []string // files to load, in the order in which they are
+	running  int
+	starting bool // until the first load is done
+	waiting  []chan struct{}
+	missing  bool // the folder has gone, and that was logged
+}
+
+// file is what run knows of one file.
+type file struct {
+	name     string
+	seen     stamp // what was last read, or is to be
+	queued   bool
+	loading  bool
+	digest   string // of the bytes being loaded
+	again    bool   // changed while it was loading
+	problem  string // the complaint that was logged last, without digits; empty when all is well
+	collides bool   // the problem is another file
+	failures int    // attempts on the same bytes
+	retry    time.Time // zero when there is nothing to retry
+}
+
+// loaded is the outcome of one load.
+type loaded struct {
+	name   string
+	served *served
+	err    error
+}
+
+func newFolder(l *Library, dir string) *folder {
+	f := &folder{
+		l: l, dir: dir, opened: time.Now(), first: make(chan struct{}), stopped: make(chan struct{}),
+		rescans: make(chan chan struct{}), results: make(chan loaded),
+		files: map[string]*file{}, starting: true,
+	}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f
+}
+
+// stop ends run and waits for it and for the loads.
+func (f *folder) stop() {
+	f.cancel()
+	<-f.stopped
+}
+
+func (f *folder) run() {
+	defer close(f.stopped)
+	w := newWatch(f.dir, f.l.o.Logger)
+	defer w.close()
+	defer f.abandon()
+
+	rescan := time.NewTicker(f.l.o.Rescan)
+	defer rescan.Stop()
+	settled, retry := stoppedTimer(), stoppedTimer()
+	defer settled.Stop()
+	defer retry.Stop()
+	touched := map[string]bool{}
+
+	f.scan(nil)
+	if len(f.files) == 0 && !f.missing {
+		f.l.o.Logger.Warn("the folder has no modules; those that appear are picked up", "folder", f.dir)
+	}
+	for {
+		f.next()
+		f.scheduleRetry(retry)
+		select {
+		case <-f.ctx.Done():
+			return
+		case name := <-w.changed:
+			if isModuleName(name) {
+				touched[name] = true
+			}
+			settled.Reset(f.l.o.Settle)
+		case <-settled.C:
+			f.scan(touched)
+			clear(touched)
+			w.renew()
+		case <-rescan.C:
+			f.scan(nil)
+			w.renew()
+		case <-retry.C:
+			f.retryDue()
+		case done := <-f.rescans:
+			f.scan(touched)
+			clear(touched)
+			f.waiting = append(f.waiting, done)
+		case r := <-f.results:
+			f.apply(r)
+		}
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// abandon waits for the loads that still run and closes what they bring.
+func (f *folder) abandon() {
+	go func() {
+		f.workers.Wait()
+		close(f.results)
+	}()
+	for r := range f.results {
+		if r.served != nil {
+			f.l.discard(r.name, r.served.module)
+		}
+	}
+}
+
+// scan compares the folder with what is known and queues what is new, has
+// another stamp or is named in touched.
+func (f *folder) scan(touched map[string]bool) {
+	found, err := modulesIn(f.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !f.missing {
+			f.l.o.Logger.Warn("the folder of modules has gone; nothing of it is served until it is back", "folder", f.dir)
+		}
+		f.missing = true
+	case err != nil:
+		// It is there but cannot be read: what serves goes on serving.
+		if !f.missing {
+			f.l.o.Logger.Warn("the folder of modules cannot be read; its modules serve on", "folder", f.dir, "cause", err)
+		}
+		f.missing = true
+		return
+	case f.missing:
+		f.missing = false
+		f.l.o.Logger.Info("the folder of modules is back", "folder", f.dir)
+	}
+	for name := range f.files {
+		if _, ok := found[name]; !ok {
+			f.remove(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		k := f.files[name]
+		if k == nil {
+			k = &file{name: name}
+			f.files[name] = k
+		} else if k.seen.same(found[name]) && !touched[name] {
+			continue
+		}
+		k.seen, k.failures = found[name], 0
+		f.enqueue(k)
+	}
+}
+
+// remove takes a file off the list at once.
+func (f *folder) remove(name string) {
+	delete(f.files, name)
+	f.queue = slices.DeleteFunc(f.queue, func(n string) bool { return n == name })
+	f.l.mu.Lock()
+	if f.replace(name, nil, nil) {
+		f.l.o.Logger.Info("a module was removed", "file", name)
+	}
+	f.reconsider()
+}
+
+func (f *folder) enqueue(k *file) {
+	k.retry = time.Time{}
+	switch {
+	case k.loading:
+		k.again = true
+	case !k.queued:
+		k.queued = true
+		f.queue = append(f.queue, k.name)
+	}
+}
+
+// next starts as many loads as may run, and tells those who wait when there is
+// nothing left to do. Files are read here, one after the other in the order of
+// their names, so that of equal ones the first is the first.
+func (f *folder) next() {
+	for len(f.queue) > 0 && f.running < f.l.o.Loads {
+		k := f.files[f.queue[0]]
+		f.queue = f.queue[1:]
+		k.queued = false
+		f.start(k)
+	}
+	if f.running > 0 || len(f.queue) > 0 {
+		return
+	}
+	if f.starting {
+		f.starting = false
+		close(f.first)
+	}
+	for _, done := range f.waiting {
+		close(done)
+	}
+	f.waiting = nil
+}
+
+// start reads a file and loads it beside.
+func (f *folder) start(k *file) {
+	wasm, digest, at, err := readModule(filepath.Join(f.dir, k.name), f.l.o.FileBytes)
+	if at.info != nil {
+		k.seen = at
+	}
+	if err != nil {
+		f.refuse(k, err)
+		return
+	}
+	if f.servedDigest(k.name) == digest {
+		f.settle(k) // touched, or back to what it was
+		return
+	}
+	if first := f.twin(k.name, digest); first != "" {
+		f.refuse(k, &collision{fmt.Sprintf("has the same bytes as %s, which serves; remove one of them", first)})
+		return
+	}
+	k.loading, k.digest = true, digest
+	f.running++
+	f.workers.Add(1)
+	go func() {
+		defer f.workers.Done()
+		s, err := f.l.load(f.ctx, k.name, wasm, digest)
+		f.results <- loaded{name: k.name, served: s, err: err}
+	}()
+}
+
+// collision is a refusal on account of another file.
+type collision struct{ text string }
+
+func (c *collision) Error() string { return c.text }
+
+func (f *folder) servedDigest(name string) string {
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	for _, s := range f.l.files {
+		if s.file == name {
+			return s.module.Digest()
+		}
+	}
+	return ""
+}
+
+// twin names another file with these bytes that serves or is being loaded.
+func (f *folder) twin(name, digest string) string {
+	for _, k := range f.files {
+		if k.name != name && k.loading && k.digest == digest {
+			return k.name
+		}
+	}
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	for _, s := range f.l.files {
+		if s.file != name && s.module.Digest() == digest {
+			return s.file
+		}
+	}
+	return ""
+}
+
+// apply puts a loaded module in service, or says why not.
+func (f *folder) apply(r loaded) {
+	f.running--
+	k := f.files[r.name]
+	if k == nil { // removed meanwhile
+		if r.served != nil {
+			f.l.discard(r.name, r.served.module)
+		}
+		return
+	}
+	k.loading = false
+	if k.again {
+		k.again = false
+		f.enqueue(k)
+	}
+	if r.err == nil {
+		r.err = f.serve(r.served)
+	}
+	if r.err != nil {
+		f.refuse(k, r.err)
+		return
+	}
+	d := r.served.module.Digest()
+	f.l.o.Logger.Info("a module serves", "file", k.name, "digest", d, "interceptors", names(r.served.descriptors))
+	f.settle(k)
+	f.reconsider()
+}
+
+func names(descriptors []abi.Descriptor) []string {
+	list := make([]string, 0, len(descriptors))
+	for _, d := range descriptors {
+		list = append(list, d.Name)
+	}
+	return list
+}
+
+// serve swaps a module in unless a name of it is served by somebody else.
+// During the first load, where the order of completion is chance, a file gives
+// way to one with a smaller name.
+func (f *folder) serve(s *served) error {
+	f.l.mu.Lock()
+	yield, err := f.rivals(s)
+	if err != nil {
+		f.l.mu.Unlock()
+		f.l.discard(s.file, s.module)
+		return err
+	}
+	f.replace(s.file, s, yield)
+	for _, o := range yield {
+		i := slices.IndexFunc(s.descriptors, func(d abi.Descriptor) bool { return o.has(d.Name) })
+		f.refuse(f.files[o.file], sharedName(s.descriptors[i].Name, s.file))
+	}
+	return nil
+}
+
+// rivals finds who serves names of s: an error when one of them stays, else
+// those that give way. l.mu is held.
+func (f *folder) rivals(s *served) (yield []*served, err error) {
+	for _, d := range s.descriptors {
+		for _, n := range f.l.natives {
+			if n.descriptor.Name == d.Name {
+				return nil, &collision{fmt.Sprintf("the whole module is refused: %q is the name of a native interceptor", d.Name)}
+			}
+		}
+		for _, o := range f.l.files {
+			switch {
+			case o.file == s.file || !o.has(d.Name):
+			case f.starting && s.file < o.file:
+				yield = append(yield, o)
+			default:
+				return nil, sharedName(d.Name, o.file)
+			}
+		}
+	}
+	return yield, nil
+}
+
+func sharedName(name, file string) error {
+	return &collision{fmt.Sprintf("the whole module is refused: %s serves an interceptor %q already; rename it or remove one of the files", file, name)}
+}
+
+// replace swaps what serves for a file, nil for nothing, in one step with
+// taking others off the list. It reports whether something served before. It is
+// called with l.mu held and returns without.
+func (f *folder) replace(name string, s *served, also []*served) bool {
+	l := f.l
+	var gone []*served
+	l.files = slices.DeleteFunc(l.files, func(o *served) bool {
+		if o.file == name || slices.Contains(also, o) {
+			gone = append(gone, o)
+			return true
+		}
+		return false
+	})
+	if s == nil {
+		delete(l.problems, name)
+	} else {
+		i, _ := slices.BinarySearchFunc(l.files, name, func(o *served, name string) int { return strings.Compare(o.file, name) })
+		l.files = slices.Insert(l.files, i, s)
+	}
+	notify := l.publish()
+	l.mu.Unlock()
+	notify()
+	for _, o := range gone {
+		l.retire(o)
+	}
+	return len(gone) > 0
+}
+
+// settle notes that a file serves what is in it.
+func (f *folder) settle(k *file) {
+	k.problem, k.collides, k.failures = "", false, 0
+	f.l.mu.Lock()
+	delete(f.l.problems, k.name)
+	f.l.mu.Unlock()
+}
+
+// maxRetry bounds the time between two attempts.
+const maxRetry = time.Minute
+
+// atRest is after how many attempts on the same bytes a file counts as whole.
+const atRest = 2
+
+// refuse notes that a file does not serve what is in it and when to try again.
+// It is logged once, and once more when the complaint about a file that has
+// come to rest is another one: one line for a file that is copied in slowly.
+func (f *folder) refuse(k *file, err error) {
+	if f.ctx.Err() != nil {
+		return
+	}
+	var c *collision
+	k.collides = errors.As(err, &c)
+	gist := withoutDigits(err.Error())
+	if !errors.Is(err, errChanging) && (k.problem == "" || k.failures >= atRest && k.problem != gist) {
+		f.report(k, err)
+		k.problem = gist
+	}
+	f.l.mu.Lock()
+	f.l.problems[k.name] = err
+	f.l.mu.Unlock()
+	wait := min(f.l.o.Retry<<min(k.failures, 20), maxRetry)
+	k.failures++
+	k.retry = time.Now().Add(wait)
+}
+
+// withoutDigits makes the complaints about two halves of one file equal.
+func withoutDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func (f *folder) report(k *file, err error) {
+	if digest := f.servedDigest(k.name); digest != "" {
+		f.l.o.Logger.Error("a new version of a module is refused; the last good one serves on", "file", k.name, "serving", digest, "cause", err)
+		return
+	}
+	f.l.o.Logger.Error("a module is refused and not served", "file", k.name, "cause", err)
+}
+
+// reconsider tries again the files that collided with one that changed.
+func (f *folder) reconsider() {
+	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+		if k := f.files[name]; k.collides {
+			f.enqueue(k)
+		}
+	}
+}
+
+func (f *folder) retryDue() {
+	now := time.Now()
+	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+		if k := f.files[name]; !k.retry.IsZero() && !k.retry.After(now) {
+			f.enqueue(k)
+		}
+	}
+}
+
+func (f *folder) scheduleRetry(t *time.Timer) {
+	var next time.Time
+	for _, k := range f.files {
+		if !k.retry.IsZero() && (next.IsZero() || k.retry.Before(next)) {
+			next = k.retry
+		}
+	}
+	if next.IsZero() {
+		t.Stop()
+		return
+	}
+	t.Reset(time.Until(next))
+}
