@@ -104,11 +104,13 @@ func (r *run) execute() {
 			from = r.start
 		}
 		var cancel context.CancelFunc
-		r.ctx, cancel = context.WithDeadline(r.ctx, from.Add(r.op.Timeout))
+		r.ctx, cancel = context.WithDeadline(requester, from.Add(r.op.Timeout))
 		defer cancel()
 	}
-	if deadline, ok := requester.Deadline(); ok && r.limit == 0 {
-		r.limit = deadline.Sub(r.start)
+	if own, ok := requester.Deadline(); ok {
+		if aggregate, _ := r.ctx.Deadline(); r.op.Timeout <= 0 || !own.After(aggregate) {
+			r.limit = own.Sub(r.start)
+		}
 	}
 	r.out.Results = make([]StepResult, 0, len(r.plan.steps))
 	payload := r.op.Payload
@@ -208,7 +210,6 @@ func (r *run) validate(payload json.RawMessage) {
 	for i := range wave {
 		results[i] = r.x.finish(&wave[i])
 	}
-	gone := !r.goesOn()
 	for i := range results {
 		s, res := &r.plan.validations[i], &results[i]
 		switch {
@@ -223,9 +224,6 @@ func (r *run) validate(payload json.RawMessage) {
 		}
 		if res.Result != nil {
 			r.out.Validation.count(res.Result)
-		}
-		if gone && res.Effect == EffectBlocked && res.Err != nil {
-			res.Effect = EffectCancelled
 		}
 		r.record(res)
 	}
@@ -248,6 +246,7 @@ func (r *run) fail(s *Step, res *StepResult) {
 	switch {
 	case errors.Is(r.ctx.Err(), context.Canceled):
 		res.Effect = EffectCancelled
+		r.goesOn()
 	case s.blocksOnFailure():
 		res.Effect = EffectBlocked
 	case s.active():
