@@ -1,0 +1,41 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+)
+
+// An engine that is shown a hostile module may panic where it should report an
+// error. These functions are the only way from the runtime into an engine; they
+// turn a panic into a trap, so that it ends one call and not the process.
+
+func compileGuarded(ctx context.Context, engine Engine, wasm []byte) (code Code, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			code, err = nil, fmt.Errorf("the engine panicked while compiling: %v", p)
+		}
+	}()
+	return engine.Compile(ctx, wasm)
+}
+
+func instantiateGuarded(ctx context.Context, code Code, maxPages uint32) (instance Instance, err error) {
+	defer recoverFault(&err)
+	return code.Instantiate(ctx, maxPages)
+}
+
+func callGuarded(ctx context.Context, instance Instance, export string, args ...uint64) (result uint64, err error) {
+	defer recoverFault(&err)
+	return instance.Call(ctx, export, args...)
+}
+
+func closeGuarded(c interface{ Close(context.Context) error }) (err error) {
+	defer recoverFault(&err)
+	// Freeing must not depend on a context that a call has used up.
+	return c.Close(context.Background())
+}
+
+func recoverFault(err *error) {
+	if p := recover(); p != nil {
+		*err = &Fault{Kind: FaultTrap, Err: fmt.Errorf("the engine panicked: %v", p)}
+	}
+}

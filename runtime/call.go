@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+// call is what one run of a guest may see and what comes of it. Host functions
+// find it in their context. It belongs to the goroutine that runs the guest.
+type call struct {
+	m       *Module
+	command bool
+
+	input     []byte // what weir.input or stdin hands over; nil in describe
+	inputRead int    // how much of stdin a command has read
+	args      []string
+
+	output    []byte
+	hasOutput bool
+
+	clock guestClock
+	log   guestLog
+}
+
+// newCall prepares a run. What the guest logs is marked with the attributes.
+func (m *Module) newCall(input []byte, attrs ...slog.Attr) *call {
+	return &call{
+		m:       m,
+		command: m.flavour == Command,
+		input:   input,
+		clock:   guestClock{real: m.grants.Clock},
+		log:     newGuestLog(m.logger, m.limits, append([]slog.Attr{slog.String("module", m.name)}, attrs...)),
+	}
+}
+
+type callKey struct{}
+
+// context returns ctx with the call in it. It must be the outermost value, so
+// that host functions find it in one step.
+func (c *call) context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// stop is how a host function ends a guest's call: the reason is the call's.
+type stop struct {
+	reason abi.Reason
+	err    error
+}
+
+func (s *stop) Error() string { return s.err.Error() }
+func (s *stop) Unwrap() error { return s.err }
+
+func stopf(reason abi.Reason, format string, args ...any) error {
+	return &stop{reason, fmt.Errorf(format, args...)}
+}
+
+// exited is how proc_exit ends a guest.
+type exited struct{ code uint32 }
+
+func (e *exited) Error() string { return fmt.Sprintf("the guest called proc_exit(%d)", e.code) }
+
+// exitCode returns the code with which a guest left by proc_exit.
+func exitCode(err error) (uint32, bool) {
+	if e, ok := errors.AsType[*exited](err); ok {
+		return e.code, true
+	}
+	return 0, false
+}
+
+// maxAnswer is how many bytes a guest may hand over.
+func (c *call) maxAnswer() int64 { return c.m.limits.OutputBytes + answerOverhead }

@@ -1,0 +1,2 @@
+// Package runtime is the sandbox.
+package runtime

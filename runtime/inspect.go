@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/weir-mcp/weir/runtime/meter"
+)
+
+// Facts is what can be said of a module without running it.
+type Facts struct {
+	// Flavour is empty when the module is no interceptor module; Refused then
+	// says why.
+	Flavour Flavour
+	// Digest is the SHA-256 of the file, in hex; Size is its bytes.
+	Digest string
+	Size   int64
+	// Imports and Exports are in file order.
+	Imports []ImportFact
+	Exports []ExportFact
+	// MemoryMin is the memory that the module declares, in bytes; MemoryMax is
+	// 0 when it declares no maximum.
+	MemoryMin, MemoryMax int64
+	// Functions counts the imported ones too; LargestBody is the largest
+	// function's code in bytes.
+	Functions, LargestBody int
+	// Reset says how the module's state is made pristine for every call.
+	Reset string
+	// Refused is nil when the module would load under the default limits, as
+	// far as can be told without running it.
+	Refused error
+}
+
+// ImportFact is an import of a module.
+type ImportFact struct {
+	Module, Name string
+	// Type is a function's signature, or the kind of anything else.
+	Type string
+	// Grant is what the operator must grant for it; empty when nothing.
+	Grant string
+	// Problem says why the module does not get it; empty when it does.
+	Problem string
+}
+
+// ExportFact is an export of a module.
+type ExportFact struct {
+	Name string
+	// Type is a function's signature, or the kind of anything else.
+	Type string
+}
+
+// ResetFresh is the way of [Facts.Reset] in which every call runs on an
+// instance of its own.
+const ResetFresh = "fresh instance per call"
+
+// Inspect reads a module without compiling or running it. It fails when the
+// bytes are no module that the strict parser accepts.
+func Inspect(wasm []byte) (Facts, error) {
+	limits := DefaultLimits()
+	if int64(len(wasm)) > limits.ModuleBytes {
+		return Facts{}, fmt.Errorf("the file has %d bytes, the limit (module file) is %d", len(wasm), limits.ModuleBytes)
+	}
+	m, err := parse(wasm)
+	if err != nil {
+		return Facts{}, err
+	}
+	digest := sha256.Sum256(wasm)
+	f := Facts{
+		Digest: hex.EncodeToString(digest[:]), Size: int64(len(wasm)),
+		Functions: len(m.Functions), LargestBody: m.LargestBody, Reset: ResetFresh,
+	}
+	f.Flavour, f.Refused = check(m, "FILE.wasm", limits)
+	if m.Memory != nil {
+		f.MemoryMin, f.MemoryMax = int64(m.Memory.Min)*pageBytes, int64(m.Memory.Max)*pageBytes
+	}
+	for _, i := range m.Imports {
+		fact := ImportFact{Module: i.Module, Name: i.Name, Type: kindOrType(i.Kind, i.Type), Problem: checkImport(i, "FILE.wasm")}
+		if i.Module == "weir" {
+			fact.Grant = grantImports[i.Name]
+		}
+		f.Imports = append(f.Imports, fact)
+	}
+	for _, e := range m.Exports {
+		f.Exports = append(f.Exports, ExportFact{Name: e.Name, Type: kindOrType(e.Kind, e.Type)})
+	}
+	f.Imports = slices.Clip(f.Imports)
+	return f, nil
+}
+
+func kindOrType(kind meter.Kind, typ meter.FuncType) string {
+	if kind == meter.KindFunc {
+		return typ.String()
+	}
+	return kind.String()
+}

@@ -1,0 +1,211 @@
+package wazero
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/meter"
+)
+
+// Options configures an [Engine].
+type Options struct {
+	// CacheDir is a folder for compiled code, made with mode 0700 if it does
+	// not exist. It must belong to this user alone, since whoever can write to
+	// it can run code in this process. Empty means no cache on disk.
+	CacheDir string
+	// Interpreter interprets even where the compiler runs: slower by an order
+	// of magnitude, but nothing is compiled and no memory is executable.
+	Interpreter bool
+	// Logger receives what is wrong with the cache; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// Engine is a [runtime.Engine]. It is safe for concurrent use.
+type Engine struct {
+	name   string
+	config wazero.RuntimeConfig
+	logger *slog.Logger
+	main   *linked
+	cache  wazero.CompilationCache
+
+	mu       sync.Mutex
+	uncached *linked // made when the cache on disk fails
+}
+
+var _ runtime.Engine = (*Engine)(nil)
+
+// linked is a wazero runtime with the host functions linked into it.
+type linked struct{ wazero.Runtime }
+
+// features are what package meter accepts, neither more nor less.
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
+// New makes an engine. It fails when the cache folder cannot be used safely;
+// an engine without one works the same, and compiles more often.
+func New(o Options) (*Engine, error) {
+	config := wazero.NewRuntimeConfig()
+	if o.Interpreter {
+		config = wazero.NewRuntimeConfigInterpreter()
+	}
+	e := &Engine{
+		config: config.
+			WithCoreFeatures(features).
+			WithCloseOnContextDone(true).
+			WithDebugInfoEnabled(false).
+			WithCustomSections(false),
+		logger: o.Logger,
+	}
+	if e.logger == nil {
+		e.logger = slog.Default()
+	}
+	e.cache = wazero.NewCompilationCache()
+	if o.CacheDir != "" {
+		if err := secureDir(o.CacheDir); err != nil {
+			return nil, fmt.Errorf("compile cache: %w", err)
+		}
+		var err error
+		if e.cache, err = wazero.NewCompilationCacheWithDir(o.CacheDir); err != nil {
+			return nil, fmt.Errorf("compile cache: %w", err)
+		}
+	}
+	ctx := context.Background()
+	var err error
+	if e.main, err = link(ctx, e.config.WithCompilationCache(e.cache)); err != nil {
+		return nil, errors.Join(err, e.cache.Close(ctx))
+	}
+	if e.name, err = e.main.name(ctx); err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
+	}
+	return e, nil
+}
+
+// link makes a wazero runtime whose modules find the host functions.
+func link(ctx context.Context, config wazero.RuntimeConfig) (*linked, error) {
+	l := &linked{wazero.NewRuntimeWithConfig(ctx, config)}
+	builders := map[string]wazero.HostModuleBuilder{}
+	for _, f := range runtime.HostFuncs() {
+		b := builders[f.Module]
+		if b == nil {
+			b = l.NewHostModuleBuilder(f.Module)
+			builders[f.Module] = b
+		}
+		b.NewFunctionBuilder().
+			WithGoModuleFunction(hostFunction(f), valueTypes(f.Type.Params), valueTypes(f.Type.Results)).
+			Export(f.Name)
+	}
+	for module, b := range builders {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("linking %s: %w", module, err), l.Close(ctx))
+		}
+	}
+	return l, nil
+}
+
+// hostFunction adapts a host function. wazero leaves the upper half of a word
+// that holds an i32 undefined; its way to end a guest is a panic, which it
+// recovers and reports as the error of the call.
+func hostFunction(f runtime.HostFunc) api.GoModuleFunction {
+	return api.GoModuleFunc(func(ctx context.Context, module api.Module, words []uint64) {
+		for i, p := range f.Type.Params {
+			if p == meter.I32 {
+				words[i] = uint64(uint32(words[i]))
+			}
+		}
+		if err := f.Call(ctx, module.Memory(), words); err != nil {
+			panic(&hostError{err})
+		}
+	})
+}
+
+// hostError carries the error of a host function through wazero.
+type hostError struct{ err error }
+
+func (e *hostError) Error() string { return e.err.Error() }
+func (e *hostError) Unwrap() error { return e.err }
+
+func valueTypes(types []meter.ValueType) []api.ValueType {
+	list := make([]api.ValueType, len(types))
+	for i, t := range types {
+		list[i] = api.ValueType(t) // both are the binary format's encoding
+	}
+	return list
+}
+
+// Name says which wazero this is and whether it compiles or interprets.
+func (e *Engine) Name() string { return e.name }
+
+// Compile implements [runtime.Engine]. It ignores ctx, as wazero does: its
+// duration is bounded by what package meter lets through. A cache on disk that
+// fails is logged and done without.
+func (e *Engine) Compile(_ context.Context, wasm []byte) (runtime.Code, error) {
+	ctx := context.Background()
+	compiled, err := e.main.CompileModule(ctx, wasm)
+	if err == nil {
+		return &code{e.main, compiled}, nil
+	}
+	plain, plainErr := e.withoutCache(ctx)
+	if plainErr != nil {
+		return nil, err
+	}
+	compiled, plainErr = plain.CompileModule(ctx, wasm)
+	if plainErr != nil {
+		return nil, plainErr
+	}
+	e.logger.Warn("the compile cache failed; compiled without it", "error", err)
+	return &code{plain, compiled}, nil
+}
+
+// withoutCache is a second runtime that has no cache.
+func (e *Engine) withoutCache(ctx context.Context) (*linked, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.uncached == nil {
+		l, err := link(ctx, e.config)
+		if err != nil {
+			return nil, err
+		}
+		e.uncached = l
+	}
+	return e.uncached, nil
+}
+
+// Close implements [runtime.Engine].
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := e.main.Close(ctx)
+	if e.uncached != nil {
+		err = errors.Join(err, e.uncached.Close(ctx))
+	}
+	return errors.Join(err, e.cache.Close(ctx))
+}
+
+// probe is a module with one exported function, "f", that does nothing.
+var probe = []byte("\x00asm\x01\x00\x00\x00" +
+	"\x01\x04\x01\x60\x00\x00" + // type: () -> ()
+	"\x03\x02\x01\x00" + // function
+	"\x07\x05\x01\x01f\x00\x00" + // export
+	"\x0a\x04\x01\x02\x00\x0b") // code
+
+// name finds out whether wazero compiles or interprets here, which it does not
+// tell, by what its functions are.
+func (l *linked) name(ctx context.Context) (string, error) {
+	m, err := l.InstantiateWithConfig(ctx, probe, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		return "", err
+	}
+	defer m.Close(ctx)
+	if strings.Contains(fmt.Sprintf("%T", m.ExportedFunction("f")), "interpreter") {
+		return "wazero (interpreter)", nil
+	}
+	return "wazero (compiler)", nil
+}
