@@ -77,6 +77,19 @@ func BenchmarkEqualReordered(b *testing.B) {
 	}
 }
 
+func BenchmarkFlat(b *testing.B) {
+	compact := []byte(`{"a":[` + strings.Repeat(`{"k":1,"v":"text"},`, 4000) + `0]}`)
+	for name, in := range map[string][]byte{"compact": compact, "pretty": bytes.ReplaceAll(compact, []byte(","), []byte(",\n    "))} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Flat(nil, in)
+			}
+		})
+	}
+}
+
 func BenchmarkLineReader(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {

@@ -2,8 +2,8 @@ package wire
 
 // WithParams gives a new message in which exactly the bytes of params are p,
 // a JSON object. A message that has none gets them as its last member
-// (protocol.md §3). It is nil unless the message is a request or a
-// notification: there is nothing that could be passed on.
+// (protocol.md §3). p is not checked; [Strict] does. It is nil unless the message
+// is a request or a notification: there is nothing that could be passed on.
 func (m Message) WithParams(p []byte) []byte {
 	if m.Kind != Request && m.Kind != Notification {
 		return nil
@@ -20,8 +20,8 @@ func (m Message) WithParams(p []byte) []byte {
 }
 
 // WithResult gives a new message in which exactly the bytes of the result are
-// r, a JSON value. It is nil unless the message is a response: an error never
-// becomes a success.
+// r, a JSON value, which is not checked. It is nil unless the message is a
+// response: an error never becomes a success.
 func (m Message) WithResult(r []byte) []byte {
 	if m.Kind != Response {
 		return nil
@@ -30,7 +30,8 @@ func (m Message) WithResult(r []byte) []byte {
 }
 
 // WithID gives a new message in which exactly the bytes of the id are raw, a
-// JSON string or number. It is nil when the message has no id.
+// JSON string or number, which is not checked. It is nil when the message has no
+// id.
 func (m Message) WithID(raw []byte) []byte {
 	if m.ID.IsZero() {
 		return nil

@@ -34,6 +34,7 @@ func TestEqual(t *testing.T) {
 		{"null and absent", `{"a":null}`, `{}`, false},
 		{"absent and null", `{}`, `{"a":null}`, false},
 		{"false and null", `false`, `null`, false},
+		{"literals", `[true,false,null]`, `[ true,false,null]`, true},
 		{"true and false", `true`, `false`, false},
 		{"empty", `[]`, `{}`, false},
 		{"one more member", `{"a":1,"b":2}`, `{"b":2}`, false},

@@ -96,6 +96,28 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
+// A buffer that a refused line has made large does not stay.
+func TestLargeBuffersAreGivenBack(t *testing.T) {
+	l := NewLineReader(strings.NewReader(strings.Repeat("x", 5<<20)+"\n"), 4<<20)
+	_, err := l.Next()
+	var long *TooLong
+	require.ErrorAs(t, err, &long)
+	require.EqualValues(t, 5<<20, long.Size)
+	require.EqualValues(t, 4<<20, long.Max)
+	_, err = l.Next()
+	require.Equal(t, io.EOF, err)
+	require.LessOrEqual(t, len(l.buf), largeBuffer)
+}
+
+func TestReadersThatLieAboutTheirCount(t *testing.T) {
+	_, err := NewLineReader(liar{}, 10).Next()
+	require.Equal(t, io.ErrNoProgress, err)
+}
+
+type liar struct{}
+
+func (liar) Read(p []byte) (int, error) { return len(p) + 1, nil }
+
 func TestLinesBelongToTheCaller(t *testing.T) {
 	var in []string
 	for i := range 200 {
@@ -120,7 +142,7 @@ func TestLinesBelongToTheCaller(t *testing.T) {
 
 // big_body: a line far over the limit is not held.
 func TestLongLinesAreNotHeld(t *testing.T) {
-	const limit, size = 64 << 10, 256 << 20
+	const limit, size = 64 << 10, 32 << 20
 	head := `{"jsonrpc":"2.0","method":"tools/call","params":{"x":"`
 	r := io.MultiReader(strings.NewReader(head), io.LimitReader(filler{}, size), strings.NewReader("\"},\"id\":5}\n{}\n"))
 	var before, after runtime.MemStats

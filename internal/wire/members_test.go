@@ -112,6 +112,12 @@ func TestGet(t *testing.T) {
 	}
 }
 
+func TestGetOfHostileDepth(t *testing.T) {
+	path := strings.Split(strings.Repeat("a", MaxDepth+1), "")
+	_, ok := Get([]byte(strings.Repeat(`{"a":`, MaxDepth+1)+`1`+strings.Repeat("}", MaxDepth+1)), path...)
+	require.False(t, ok)
+}
+
 // FuzzMembers: whatever it walks, it must agree with Valid and never panic.
 func FuzzMembers(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":{"c":[1,2]}}`))

@@ -315,15 +315,12 @@ func (s *scanner) next(i int) (at int, more bool) {
 }
 
 func (s *scanner) literal(i int, word string) int {
-	if len(s.b)-i >= len(word) && string(s.b[i:i+len(word)]) == word {
-		return i + len(word)
-	}
 	for j := range len(word) {
 		if i+j >= len(s.b) || s.b[i+j] != word[j] {
 			return s.syntax(i+j, reasonLiteral)
 		}
 	}
-	return s.syntax(i, reasonLiteral)
+	return i + len(word)
 }
 
 // number reads a number by the grammar of RFC 8259 §6.

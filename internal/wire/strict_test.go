@@ -36,10 +36,12 @@ func TestStrict(t *testing.T) {
 		{"as deep as may be", strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), 0},
 		{"deeper", strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), CodeInvalid},
 
+		{"deeper, of objects", strings.Repeat(`{"a":`, MaxDepth+1) + `1`, CodeInvalid},
+
 		{"duplicate, but no JSON", `{"a":1,"a":2}}`, CodeParse},
 		{"nothing", ``, CodeParse}, {"two values", `1 2`, CodeParse}, {"brackets crossed", `[{]}`, CodeParse},
 		{"leading zero", `01`, CodeParse}, {"plus", `+1`, CodeParse}, {"point at the end", `1.`, CodeParse},
-		{"no digit", `-`, CodeParse}, {"empty exponent", `1e+`, CodeParse}, {"hex", `0x1`, CodeParse}, {"NaN", `NaN`, CodeParse},
+		{"no digit", `-`, CodeParse}, {"sign only", `-x`, CodeParse}, {"empty exponent", `1e+`, CodeParse}, {"hex", `0x1`, CodeParse}, {"NaN", `NaN`, CodeParse},
 		{"cut literal", `tru`, CodeParse}, {"wrong literal", `nulL`, CodeParse}, {"literal run on", `truee`, CodeParse},
 		{"bad escape", `"\x"`, CodeParse}, {"short escape", `"\u12"`, CodeParse}, {"cut escape", `"\`, CodeParse}, {"no hex", `"\u00g0"`, CodeParse},
 		{"control", "\"a\nb\"", CodeParse}, {"control late", "\"aaaaaaaaaaaaaaaaaaaa\x00\"", CodeParse}, {"NUL outside", "\x00", CodeParse},
