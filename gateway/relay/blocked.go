@@ -1,0 +1,133 @@
+package relay
+
+import (
+	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/wire"
+)
+
+// JSON-RPC codes of what the relay answers itself (protocol.md §6).
+const (
+	codeInvalidRequest = wire.CodeInvalid
+	codeInvalidParams  = abi.CodeInvalidParams
+	codeInternal       = abi.CodeInternal
+)
+
+// The texts are generic: nothing in them comes from a payload, an interceptor
+// or the other side.
+const (
+	textReused      = "a request with this id is in flight"
+	textFull        = "too many requests in flight"
+	textClosing     = "the gateway is shutting down"
+	textBackendGone = "the backend is gone; the request may or may not have been carried out"
+	textClientGone  = "the client is gone"
+	textBadAnswer   = "the answer to this request was malformed and has been withheld"
+	textTooLarge    = "the message is larger than the gateway accepts"
+	textUnknownTask = "unknown task"
+	textBadAnswers  = "an answer in inputResponses is malformed or fits no request that was made"
+	textDuplicates  = "a governed message must not have duplicate member names"
+	textBlocked     = "blocked by an interceptor"
+	textFailed      = "blocked because an interceptor could not decide"
+)
+
+func appendError(dst, id []byte, code int, text string) []byte {
+	return wire.AppendFailure(dst, id, code, text, nil)
+}
+
+// blocking is a block with what the answer to the requester says of it.
+type blocking struct {
+	*Block
+	event     string
+	phase     abi.Phase
+	reference string
+	// mayHaveRun says that a tool may have done its work all the same.
+	mayHaveRun bool
+}
+
+// blockedAnswer is what the requester gets in place of what was blocked
+// (protocol.md §6 "Blocked").
+func (s *session) blockedAnswer(requester *peer, f *flight, b blocking) []byte {
+	details := s.Blocked.Details == DetailsAlways || s.Blocked.Details == DetailsAuto && s.Boundary.guards(requester.side)
+	data := b.appendData(nil, details)
+	code, text := codeInternal, textFailed
+	if b.Reason == reasonValidation {
+		code, text = codeInvalidParams, textBlocked
+	}
+	if s.Blocked.ToolResult && f.isToolCall() && !f.asTask {
+		return wire.AppendResult(nil, f.id(), b.appendToolResult(nil, text, data, details))
+	}
+	return wire.AppendFailure(nil, f.id(), code, text, data)
+}
+
+// isToolCall says that the requester waits for the result of a tool.
+func (f *flight) isToolCall() bool { return f.method == abi.ToolsCall || f.governedAs == abi.ToolsCall }
+
+// appendData appends error.data. An empty event is that of a message whose own
+// event never came to be known.
+func (b *blocking) appendData(dst []byte, details bool) []byte {
+	dst = append(dst, `{"reason":`...)
+	dst = wire.AppendString(dst, b.Reason)
+	dst = append(dst, `,"reference":`...)
+	dst = wire.AppendString(dst, b.reference)
+	dst = append(dst, `,"event":`...)
+	dst = wire.AppendString(dst, b.event)
+	dst = append(dst, `,"phase":`...)
+	dst = wire.AppendString(dst, string(b.phase))
+	if b.mayHaveRun {
+		dst = append(dst, `,"mayHaveRun":true`...)
+	}
+	if !details {
+		return append(dst, '}')
+	}
+	if b.Interceptor != "" {
+		dst = append(dst, `,"interceptor":`...)
+		dst = wire.AppendString(dst, b.Interceptor)
+	}
+	if len(b.Messages) > 0 {
+		dst = append(dst, `,"messages":[`...)
+		for i := range b.Messages {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendMessage(dst, &b.Messages[i])
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func appendMessage(dst []byte, m *abi.Message) []byte {
+	dst = append(dst, '{')
+	if m.Path != "" {
+		dst = append(dst, `"path":`...)
+		dst = wire.AppendString(dst, m.Path)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"message":`...)
+	dst = wire.AppendString(dst, m.Message)
+	if m.Severity != "" {
+		dst = append(dst, `,"severity":`...)
+		dst = wire.AppendString(dst, string(m.Severity))
+	}
+	return append(dst, '}')
+}
+
+// appendToolResult appends the alternative for tools/call: a result that a
+// model can read, with the same data under _meta.
+func (b *blocking) appendToolResult(dst []byte, text string, data []byte, details bool) []byte {
+	text += " (reference " + b.reference + ")"
+	if b.mayHaveRun {
+		text += "; the tool may have run all the same"
+	}
+	if details {
+		for _, m := range b.Messages {
+			text += "\n" + m.Message
+		}
+	}
+	dst = append(dst, `{"content":[{"type":"text","text":`...)
+	dst = wire.AppendString(dst, text)
+	dst = append(dst, `}],"isError":true,"_meta":{`...)
+	dst = wire.AppendString(dst, abi.ExtensionKey)
+	dst = append(dst, ':')
+	dst = append(dst, data...)
+	return append(dst, '}', '}')
+}

@@ -1,0 +1,93 @@
+package relay
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Observer is told what the relay did, for logs and counters. Its methods are
+// called from many goroutines and must return quickly.
+type Observer interface {
+	// Governed reports one governed phase.
+	Governed(Record)
+	// Discarded reports one message that did not pass for a reason other than
+	// a governor's decision.
+	Discarded(Discard)
+}
+
+// Record is one governed phase.
+type Record struct {
+	Scope
+	Reference string
+	Initiator Side
+	// Block is nil when the operation was released.
+	Block *Block
+	// Modified says that the released payload is not the one that came.
+	Modified bool
+	// Cancelled says that the requester withdrew before the decision; the
+	// message did not pass whatever Block says.
+	Cancelled bool
+	// Duration is the time the decision took, Waited the time from the
+	// message's arrival to the decision's start.
+	Duration, Waited time.Duration
+	// Size is that of the payload that came, in bytes.
+	Size int
+}
+
+// Cause says why a message was discarded.
+type Cause string
+
+// The causes. A discarded request is answered to its sender, a discarded
+// response becomes an error at the requester it was for, if there is one, and
+// a discarded notification is dropped (protocol.md §6 "What is refused").
+const (
+	BadMessage        Cause = "bad_message"        // not JSON, not UTF-8, a batch, duplicate names, …
+	TooLarge          Cause = "too_large"          // over the limit of its end
+	ReusedID          Cause = "reused_id"          // its id is in flight
+	TableFull         Cause = "table_full"         // too many requests in flight
+	Closing           Cause = "closing"            // the relay shuts down, or the other side is gone
+	BadResult         Cause = "bad_result"         // a governed result that is no object
+	UnknownResponse   Cause = "unknown_response"   // nobody asked
+	DuplicateResponse Cause = "duplicate_response" // it has been answered
+	CancelledResponse Cause = "cancelled_response" // its requester has withdrawn
+	CancelledUnseen   Cause = "cancelled_unseen"   // a cancellation of what the other side never saw
+	BlockedInside     Cause = "blocked_inside"     // a notification whose content was blocked
+	UnknownTask       Cause = "unknown_task"       // of a task held by the client that was never seen
+	UnknownAnswer     Cause = "unknown_answer"     // answers a request that was never seen and fits none
+)
+
+// Discard is one message that did not pass.
+type Discard struct {
+	From  Side
+	Cause Cause
+	// Kind is "request", "notification", "response", "failure" or "unknown".
+	Kind string
+	// Method is known for requests and notifications that could be read. It is
+	// the peer's own word, cut to 128 bytes.
+	Method string
+	// Detail says more, without any part of a payload.
+	Detail string
+}
+
+const shownMethod = 128
+
+func shorten(method string) string {
+	if len(method) > shownMethod {
+		return method[:shownMethod]
+	}
+	return method
+}
+
+// LogObserver writes discards to a logger as warnings; records it leaves to the
+// governor, who knows more about them.
+type LogObserver struct{ Logger *slog.Logger }
+
+// Governed does nothing.
+func (LogObserver) Governed(Record) {}
+
+// Discarded logs d.
+func (o LogObserver) Discarded(d Discard) {
+	o.Logger.Warn("message discarded", "from", d.From.String(), "cause", string(d.Cause), "kind", d.Kind, "method", d.Method, "detail", d.Detail)
+}
+
+var _ Observer = LogObserver{}

@@ -1,0 +1,251 @@
+package relay
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weir-mcp/weir/internal/wire"
+)
+
+// state is where a request is on its way.
+type state uint8
+
+const (
+	deciding  state = iota // its own plan runs; the other side has not seen it
+	asked                  // the other side has it
+	answering              // it has been answered; the answer's plan runs
+	marked                 // it was cancelled: its answer is dropped, its id stays taken
+	done                   // it is not in the table any more
+)
+
+// flight is one request between its arrival and its answer.
+type flight struct {
+	key     string
+	spelled string // the id as the requester spelled it
+	method  string
+	// governedAs is the event whose response phase its result is, or empty.
+	governedAs string
+	// creator is the method that made the task it asks about, or empty.
+	creator string
+	// version is the protocol version that the request itself named.
+	version string
+	// payload is what a governed response will want to see of the request.
+	payload []byte
+	// asTask says that the requester asked for a task instead of the result.
+	asTask bool
+
+	state state
+	// unseen says of a marked one that the other side never saw it.
+	unseen bool
+	cancel context.CancelFunc
+}
+
+func (f *flight) id() []byte { return []byte(f.spelled) }
+
+func newFlight(m *wire.Message) *flight {
+	f := &flight{key: m.ID.Key(), method: m.Method, state: asked}
+	if raw := m.ID.Raw(); string(raw) == f.key {
+		f.spelled = f.key
+	} else {
+		f.spelled = string(raw)
+	}
+	return f
+}
+
+// table holds the requests of one side. Nothing in it expires: an entry lives
+// until its response, the death of a peer, or the end of the session
+// (protocol.md §6).
+type table struct {
+	mu      sync.Mutex
+	flights map[string]*flight
+	marks   int
+	kept    int // bytes of payloads
+	closed  bool
+	limits  Limits
+	emptied chan struct{} // closed when nothing is open, while somebody waits
+}
+
+func newTable(l Limits) *table { return &table{flights: map[string]*flight{}, limits: l} }
+
+// verdict is what became of a request that wanted to be entered.
+type verdict uint8
+
+const (
+	entered verdict = iota
+	reused
+	full
+	shut
+)
+
+// enter takes up a request.
+func (t *table) enter(f *flight) verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return shut
+	case t.flights[f.key] != nil:
+		return reused
+	case len(t.flights)-t.marks >= t.limits.InFlight:
+		return full
+	case t.kept+len(f.payload) > t.limits.KeptBytes && t.kept > 0:
+		return full
+	}
+	t.flights[f.key] = f
+	t.kept += len(f.payload)
+	return entered
+}
+
+// pass moves a decided request on to the other side. It is false when the
+// request has been cancelled or given up meanwhile and must not pass.
+func (t *table) pass(f *flight, payload []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.state != deciding {
+		return false
+	}
+	f.state = asked
+	f.cancel = nil
+	if f.payload != nil {
+		t.kept += len(payload) - len(f.payload)
+		f.payload = payload
+	}
+	return true
+}
+
+// lookup finds the request that a response is for, and says in which state it
+// is; done when there is none.
+func (t *table) lookup(key string) (*flight, state) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.flights[key]
+	if f == nil {
+		return nil, done
+	}
+	return f, f.state
+}
+
+// begin notes that a plan starts for the request, or for its answer, and how to
+// stop it. It gives what is kept of the request, and is false when the request
+// has been cancelled or given up meanwhile.
+func (t *table) begin(f *flight, next state, cancel context.CancelFunc) (payload []byte, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.state != deciding && f.state != asked {
+		return nil, false
+	}
+	f.state, f.cancel = next, cancel
+	return f.payload, true
+}
+
+// finish ends a request that is about to get its answer. It is false when there
+// must be none.
+func (t *table) finish(f *flight) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.state == marked || f.state == done {
+		return false
+	}
+	t.remove(f)
+	return true
+}
+
+func (t *table) remove(f *flight) {
+	delete(t.flights, f.key)
+	t.release(f)
+	f.state = done
+	t.noteEmpty()
+}
+
+func (t *table) release(f *flight) {
+	t.kept -= len(f.payload)
+	f.payload = nil
+	f.cancel = nil
+}
+
+// cancellation says what is to be done with a notifications/cancelled.
+type cancellation uint8
+
+const (
+	forward cancellation = iota
+	forget               // the other side never saw the request
+	tooMany              // there is no room for another mark
+)
+
+// withdraw marks the request as cancelled and stops its plan.
+func (t *table) withdraw(key string) cancellation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.flights[key]
+	switch {
+	case f == nil:
+		return forward
+	case f.state == marked:
+		if f.unseen {
+			return forget
+		}
+		return forward
+	case t.marks >= t.limits.Marks:
+		return tooMany
+	}
+	if f.cancel != nil {
+		f.cancel()
+	}
+	f.unseen = f.state == deciding
+	t.release(f)
+	f.state = marked
+	t.marks++
+	t.noteEmpty()
+	if f.unseen {
+		return forget
+	}
+	return forward
+}
+
+// shut takes no more requests.
+func (t *table) shut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// abandon takes no more requests, ends all that are open, stops their plans and
+// returns them: each is to be answered with an error.
+func (t *table) abandon() []*flight {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	var open []*flight
+	for _, f := range t.flights {
+		if f.state == marked {
+			continue
+		}
+		if f.cancel != nil {
+			f.cancel()
+		}
+		open = append(open, f)
+	}
+	for _, f := range open {
+		t.remove(f)
+	}
+	return open
+}
+
+// empty gives a channel that is closed once no request waits for its answer.
+func (t *table) empty() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.emptied == nil {
+		t.emptied = make(chan struct{})
+	}
+	c := t.emptied
+	t.noteEmpty()
+	return c
+}
+
+func (t *table) noteEmpty() {
+	if t.emptied != nil && len(t.flights) == t.marks {
+		close(t.emptied)
+		t.emptied = nil
+	}
+}

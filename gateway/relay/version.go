@@ -1,0 +1,46 @@
+package relay
+
+import "github.com/weir-mcp/weir/internal/wire"
+
+// metaVersion is where a request of the stateless era names its protocol
+// version.
+const metaVersion = "io.modelcontextprotocol/protocolVersion"
+
+// negotiated is the protocol version that counts for a request: that of the
+// session, else the one the request names, else none. The session's comes
+// first, so that no single request can talk itself out of a plan.
+func (s *session) negotiated(params []byte) string {
+	if v := s.version.Load(); v != nil {
+		return *v
+	}
+	if params == nil {
+		return ""
+	}
+	raw, _ := wire.Get(params, "_meta", metaVersion)
+	return version(raw)
+}
+
+// observe learns the protocol version from the result of a handshake.
+func (s *session) observe(f *flight, m *wire.Message) {
+	if f.method != methodInitialize && f.method != methodDiscover {
+		return
+	}
+	raw, _ := wire.Get(m.Result, "protocolVersion")
+	if v := version(raw); v != "" {
+		s.version.Store(&v)
+	}
+}
+
+// version reads a protocol version, which is a date; anything else is unknown.
+func version(raw []byte) string {
+	v := text(raw)
+	if len(v) != len("2025-11-25") {
+		return ""
+	}
+	for i := range len(v) {
+		if dash := i == 4 || i == 7; dash != (v[i] == '-') || !dash && v[i]-'0' > 9 {
+			return ""
+		}
+	}
+	return v
+}
