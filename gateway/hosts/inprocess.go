@@ -1,0 +1,48 @@
+package hosts
+
+import (
+	"context"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+// Interceptors is a set of interceptors in this process, such as a
+// *library.Library.
+type Interceptors interface {
+	// List is what is offered now; the slice is the caller's.
+	List() []abi.Descriptor
+	// Invoke runs one of them and returns when ctx ends. The error is an
+	// [*abi.Error].
+	Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error)
+	// Subscribe has changed called after each change of the list.
+	Subscribe(changed func()) (stop func())
+}
+
+// InProcess is a host in this process. Closing it leaves the set as it is. A
+// response that it invokes on carries the request that it answers
+// ([abi.Invocation.Request]).
+func InProcess(name string, set Interceptors, o Options) *Host {
+	h := newHost(name, o)
+	h.source = &inProcess{set: set, stop: set.Subscribe(func() { h.dirty.Store(true) })}
+	return h
+}
+
+type inProcess struct {
+	set  Interceptors
+	stop func()
+}
+
+func (p *inProcess) list(context.Context) (offer, error) {
+	return offer{interceptors: p.set.List()}, nil
+}
+
+func (p *inProcess) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+	return p.set.Invoke(ctx, inv)
+}
+
+func (p *inProcess) valid() bool { return true }
+
+func (p *inProcess) close(context.Context) error {
+	p.stop()
+	return nil
+}

@@ -1,0 +1,136 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/gateway/chain"
+)
+
+// DefaultFresh is how old a list may get before it is fetched again.
+const DefaultFresh = time.Minute
+
+// SetOptions configure a [Set].
+type SetOptions struct {
+	// Fresh is the age at which a list is fetched again in the background; no
+	// list older than twice that is used. 0 is [DefaultFresh].
+	Fresh time.Duration
+}
+
+// Set is all configured hosts, in order.
+type Set struct {
+	hosts []*Host
+	view  atomic.Pointer[view]
+	mu    sync.Mutex // of changes to view
+}
+
+// view is what is known of all hosts at one time. It is never changed.
+type view struct {
+	listings []chain.Listing
+	version  uint64
+}
+
+// NewSet takes hosts in the configured order, and takes them over: they are
+// closed with the set and belong to no other.
+func NewSet(hosts []*Host, o SetOptions) *Set {
+	if o.Fresh <= 0 {
+		o.Fresh = DefaultFresh
+	}
+	s := &Set{hosts: hosts}
+	first := &view{version: 1, listings: make([]chain.Listing, len(hosts))}
+	for i, h := range hosts {
+		first.listings[i] = chain.Listing{Host: h, FailOpen: h.failOpen, Err: fmt.Errorf("host %q: has not been listed yet", h.name)}
+		h.fresh = o.Fresh
+		h.publish = func(l chain.Listing) { s.publish(i, l) }
+	}
+	s.view.Store(first)
+	return s
+}
+
+// Listings is what the hosts offer, one listing for each in the configured
+// order. It asks those of which no valid list is known, in parallel, and waits
+// for them as long as ctx allows: a host that has not answered by then is
+// listed with an error. Else it costs a few loads.
+//
+// The version grows whenever the listings differ from those before, so that
+// plans may be kept for it. It is 0 where ctx cut the wait short: such listings
+// are good for one operation only. The slice and what it holds are shared and
+// must not be changed.
+func (s *Set) Listings(ctx context.Context) ([]chain.Listing, uint64) {
+	now := time.Now()
+	var flights []*flight
+	var awaited []int
+	for i, h := range s.hosts {
+		switch h.needs(now) {
+		case refresh:
+			h.discover()
+		case wait:
+			flights = append(flights, h.discover())
+			awaited = append(awaited, i)
+		}
+	}
+	var late []int
+	for n, f := range flights {
+		select {
+		case <-f.done:
+			continue
+		default:
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			late = append(late, awaited[n])
+		}
+	}
+	v := s.view.Load()
+	if late == nil {
+		return v.listings, v.version
+	}
+	listings := slices.Clone(v.listings)
+	for _, i := range late {
+		h := s.hosts[i]
+		listings[i] = chain.Listing{Host: h, FailOpen: h.failOpen,
+			Err: fmt.Errorf("host %q: has not answered in time: %w", h.name, context.Cause(ctx))}
+	}
+	return listings, 0
+}
+
+func (s *Set) publish(i int, l chain.Listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.view.Load()
+	if sameListing(&old.listings[i], &l) {
+		return
+	}
+	next := &view{version: old.version + 1, listings: slices.Clone(old.listings)}
+	next.listings[i] = l
+	s.view.Store(next)
+}
+
+func sameListing(a, b *chain.Listing) bool {
+	if errText(a.Err) != errText(b.Err) || len(a.Interceptors) != len(b.Interceptors) || !slices.EqualFunc(a.Skipped, b.Skipped, sameSkip) {
+		return false
+	}
+	if len(a.Interceptors) > 0 && &a.Interceptors[0] == &b.Interceptors[0] {
+		return true
+	}
+	return string(abi.AppendPage(nil, a.Interceptors, "")) == string(abi.AppendPage(nil, b.Interceptors, ""))
+}
+
+// Close ends all connections and the processes behind them, in parallel, and
+// waits until they are gone. When ctx ends it stops being polite.
+func (s *Set) Close(ctx context.Context) error {
+	errs := make([]error, len(s.hosts))
+	var all sync.WaitGroup
+	for i, h := range s.hosts {
+		all.Go(func() { errs[i] = h.close(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/weir-mcp/weir/internal/wire"
+)
+
+// Process is an interceptor server that is run as a command and spoken to over
+// its standard input and output.
+type Process struct {
+	// Command is the program and its arguments; not empty.
+	Command []string
+	// Dir is where it runs; empty is the current folder.
+	Dir string
+	// Env is its whole environment, NAME=value each; see [Environment].
+	Env []string
+}
+
+// Environment is what a host's command gets: PATH, HOME, LANG and TMPDIR of this
+// process, and what the host's own configuration sets, which wins (config.md).
+func Environment(own map[string]string) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			if _, set := own[name]; !set {
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	for name, value := range own {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// Stdio is a host that is run as a command. The command starts with the first
+// discovery, in a process group of its own that ends with the connection, and
+// is started again when it has died and somebody asks. What it writes to its
+// standard error is logged, within bounds.
+func Stdio(name string, p Process, o Options) *Host {
+	h := newHost(name, o)
+	h.source = &remote{host: h, envelope: o.Envelope, dial: func(ctx context.Context) (*connection, error) {
+		run, err := h.start(p)
+		if err != nil {
+			return nil, err
+		}
+		c, err := h.open(ctx, &mcp.IOTransport{Reader: run.answers, Writer: run.stdin, MaxLineLength: -1}, run.stop)
+		if err != nil {
+			return nil, fmt.Errorf("%s does not answer as an MCP server: %w", p.Command[0], err)
+		}
+		return c, nil
+	}}
+	return h
+}
+
+// process is a running command.
+type process struct {
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	answers io.ReadCloser
+	exited  chan struct{}
+}
+
+func (h *Host) start(p Process) (*process, error) {
+	if len(p.Command) == 0 {
+		return nil, errors.New("has no command")
+	}
+	cmd := exec.Command(p.Command[0], p.Command[1:]...)
+	cmd.Dir, cmd.Env = p.Dir, p.Env
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be everything
+	}
+	ownGroup(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Pipes of our own: those of cmd are closed when the process ends, with its
+	// last answer unread.
+	stdout, out, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, stdin.Close())
+	}
+	stderr, errOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, stdin.Close(), stdout.Close(), out.Close())
+	}
+	cmd.Stdout, cmd.Stderr = out, errOut
+	err = cmd.Start()
+	_ = out.Close()
+	_ = errOut.Close()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the command does not start: %w", err), stdin.Close(), stdout.Close(), stderr.Close())
+	}
+	run := &process{cmd: cmd, stdin: stdin, exited: make(chan struct{}),
+		answers: &answers{lines: wire.NewLineReader(stdout, MaxAnswer+envelopeBytes), closer: stdout, log: h.log}}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer stderr.Close()
+		logLines(h.log, stderr)
+	})
+	go func() {
+		err := cmd.Wait()
+		killGroup(cmd) // what it left behind, which also ends the pipes
+		reading.Wait()
+		h.log.Debug("the command ended", "command", p.Command[0], "error", err)
+		close(run.exited)
+	}()
+	return run, nil
+}
+
+// stop ends the process: its input ends, then it is asked to go, then it and
+// all it started are killed. It returns when the process is gone.
+func (p *process) stop(ctx context.Context, _ <-chan struct{}) {
+	_ = p.stdin.Close() // it may be closed already
+	step := func(limit time.Duration) bool {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		select {
+		case <-p.exited:
+			return true
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		return false
+	}
+	if !step(closeGrace / 4) {
+		terminateGroup(p.cmd)
+		if !step(closeGrace / 4) {
+			killGroup(p.cmd)
+			<-p.exited
+		}
+	}
+	_ = p.answers.Close()
+}
