@@ -168,11 +168,11 @@ type file struct {
 	seen     stamp // what was last read, or is to be
 	queued   bool
 	loading  bool
-	digest   string // of the bytes being loaded
-	again    bool   // changed while it was loading
-	problem  string // the complaint that was logged last, without digits; empty when all is well
-	collides bool   // the problem is another file
-	failures int    // attempts on the same bytes
+	digest   string    // of the bytes being loaded
+	again    bool      // changed while it was loading
+	problem  string    // the complaint that was logged last, without digits; empty when all is well
+	collides bool      // the problem is another file
+	failures int       // attempts on the same bytes
 	retry    time.Time // zero when there is nothing to retry
 }
 
