@@ -71,7 +71,7 @@ type connection struct {
 type call struct {
 	id        wire.ID // as the client spelled it
 	number    int64   // our own
-	cancelled bool // nobody waits for the answer
+	cancelled bool    // nobody waits for the answer
 }
 
 var (
