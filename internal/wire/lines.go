@@ -82,12 +82,12 @@ func (l *LineReader) Next() ([]byte, error) {
 		}
 		if l.err != nil {
 			line := l.trim(l.from, l.to)
+			if l.err == io.EOF && len(line) > l.max {
+				return nil, l.discard()
+			}
 			if l.err != io.EOF || blank(line) {
 				l.skip(l.to)
 				return nil, l.err
-			}
-			if len(line) > l.max {
-				return nil, l.discard()
 			}
 			return l.deliver(line, l.to), nil
 		}

@@ -49,6 +49,7 @@ func TestLineReader(t *testing.T) {
 		{"one over with CR", "0123456789x\r\na\n", []string{"!11 unknown ", "a"}},
 		{"one over at the end", "a\n0123456789x", []string{"a", "!11 unknown "}},
 		{"blanks over the limit", strings.Repeat(" ", 11) + "\na", []string{"!11 unknown ", "a"}},
+		{"blanks over the limit at the end", "a\n" + strings.Repeat(" ", 11), []string{"a", "!11 unknown "}},
 		{"far over", strings.Repeat("x", 10000) + "\nb\n" + strings.Repeat("x", 5000) + "\nc", []string{"!10000 unknown ", "b", "!5000 unknown ", "c"}},
 		{"id in front", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"x":"` + strings.Repeat("x", 9000) + `"}}` + "\nb\n", []string{"!9064 request 7", "b"}},
 		{"id at the end", `{"jsonrpc":"2.0","method":"tools/call","params":{"id":8,"x":["` + strings.Repeat(`\"`, 5000) + `"]},"id":"s\u0041"}` + "\r\nb", []string{`!10081 request "s\u0041"`, "b"}},
@@ -168,6 +169,7 @@ func (filler) Read(p []byte) (int, error) {
 func FuzzLineReader(f *testing.F) {
 	f.Add([]byte("a\r\n\nbb\n  \ncccc"), uint16(3), uint8(1))
 	f.Add([]byte(`{"id":1,"method":"x"}`+"\n\r\n"), uint16(5), uint8(7))
+	f.Add([]byte(" \t"), uint16(0), uint8(2))
 	f.Add(bytes.Repeat([]byte("0123456789\n"), 400), uint16(10), uint8(255))
 	f.Add(append(bytes.Repeat([]byte("x"), 4300), "\ny"...), uint16(4200), uint8(0))
 	f.Fuzz(func(t *testing.T, in []byte, limit uint16, step uint8) {

@@ -52,13 +52,13 @@ func (n *nameSet) text(e seenName) []byte {
 	return n.b[e.lo:e.hi]
 }
 
-// add notes a name of the innermost object, and returns it unescaped and, with
-// fold, folded.
-func (n *nameSet) add(nm name, fold bool) []byte {
-	e := seenName{lo: nm.at + 1, hi: nm.at + 1 + len(nm.raw), at: nm.at}
-	if nm.escaped {
+// add notes the name of the innermost object that is the input from lo to hi,
+// and returns it unescaped and, with fold, folded.
+func (n *nameSet) add(lo, hi int, escaped, fold bool) []byte {
+	e := seenName{lo: lo, hi: hi, at: lo - 1}
+	if escaped {
 		e.lo, e.arena = len(n.arena), true
-		n.arena = appendUnescaped(n.arena, nm.raw)
+		n.arena = appendUnescaped(n.arena, n.b[lo:hi])
 		e.hi = len(n.arena)
 	}
 	if text := n.text(e); fold && !isFolded(text) {

@@ -129,7 +129,7 @@ func (s *scanner) message() (m Message) {
 		}
 		// Anything spelled like a name that weir reads is one: a folded name
 		// that equals one of the six, but is not that one as sent, is a variant.
-		known := memberOf(s.names.add(n, true))
+		known := memberOf(s.names.add(n.at+1, n.at+1+len(n.raw), n.escaped, true))
 		if known != other && !s.exact(n, known) {
 			s.refuse(n.at, reasonVariant)
 		}
@@ -205,12 +205,13 @@ func (s *scanner) params(i int) int {
 	s.names.push()
 	i, more := s.first(i)
 	for more {
-		var n name
-		if n, i = s.name(i); i < 0 {
-			return i
+		lo := i + 1
+		hi, escaped, at := s.label(i)
+		if at < 0 {
+			return at
 		}
-		s.names.add(n, true)
-		if i = s.value(i); i < 0 {
+		s.names.add(lo, hi, escaped, true)
+		if i = s.value(at); i < 0 {
 			return i
 		}
 		i, more = s.next(i)

@@ -253,11 +253,32 @@ func (s *scanner) unexpected(i int) int {
 
 // key reads a member name and its colon, and stops at the value.
 func (s *scanner) key(i int) int {
-	n, i := s.name(i)
-	if i >= 0 && s.strict {
-		s.names.add(n, false)
+	end, escaped, value := s.label(i)
+	if s.strict && value >= 0 {
+		s.names.add(i+1, end, escaped, false)
 	}
-	return i
+	return value
+}
+
+// label reads the member name whose opening quote is at i and its colon. It
+// returns where the name ends, before its closing quote, and where the value
+// begins. It returns numbers only, which stay in registers: half of the time on
+// messages of many small members goes by here.
+func (s *scanner) label(i int) (end int, escaped bool, value int) {
+	b := s.b
+	if i >= len(b) || b[i] != '"' {
+		return -1, false, s.unexpected(i)
+	}
+	i, escaped = s.text(i)
+	if i < 0 {
+		return -1, escaped, -1
+	}
+	end = i - 1
+	i = space(b, i)
+	if i >= len(b) || b[i] != ':' {
+		return -1, escaped, s.unexpected(i)
+	}
+	return end, escaped, space(b, i+1)
 }
 
 // A name is a member name as spelled: the content between the quotes.
@@ -267,21 +288,13 @@ type name struct {
 	escaped bool
 }
 
-// name reads a member name and its colon, and stops at the value.
+// name is label for those who want the name.
 func (s *scanner) name(i int) (name, int) {
-	if i >= len(s.b) || s.b[i] != '"' {
-		return name{}, s.unexpected(i)
-	}
-	end, escaped := s.text(i)
-	if end < 0 {
+	end, escaped, value := s.label(i)
+	if value < 0 {
 		return name{}, -1
 	}
-	n := name{raw: s.b[i+1 : end-1], at: i, escaped: escaped}
-	i = space(s.b, end)
-	if i >= len(s.b) || s.b[i] != ':' {
-		return name{}, s.unexpected(i)
-	}
-	return n, space(s.b, i+1)
+	return name{raw: s.b[i+1 : end], at: i, escaped: escaped}, value
 }
 
 // first steps into the object that starts at i: to its first name, or behind
