@@ -161,7 +161,7 @@ func (s *Step) appendJSON(dst []byte) []byte {
 		setting(&w, "timeoutMs", s.Timeout.From, func(v *writer) { v.duration("value", s.Timeout.Value) })
 	}
 	if s.Config.Value != nil {
-		setting(&w, "config", s.Config.From, func(v *writer) { v.key("value"); v.b = append(v.b, s.Config.Value...) })
+		setting(&w, "config", s.Config.From, func(v *writer) { v.key("value"); v.b = append(v.b, s.ConfigShown...) })
 	}
 	setting(&w, "hooks", s.Hooks.From, func(v *writer) { v.key("value"); v.b = s.Hooks.Value.AppendJSON(v.b) })
 	if s.Refused != nil {

@@ -32,7 +32,10 @@ type Entry struct {
 	PriorityHint *abi.PriorityHint // the whole hint, never one phase of it
 	Timeout      *time.Duration    // of one invocation, above 0
 	Config       json.RawMessage   // an object; replaces, never merges
-	Hooks        abi.Hooks         // nil is not set; empty hooks nothing
+	// ConfigShown is what is printed in place of Config, with the values of
+	// expanded variables hidden (config.md). nil prints Config itself.
+	ConfigShown json.RawMessage
+	Hooks       abi.Hooks // nil is not set; empty hooks nothing
 
 	// Required blocks with [StatusDiscoveryFailed] each event and phase that
 	// Hooks name (every one when Hooks is nil) while the interceptor is not
@@ -85,7 +88,7 @@ type rule struct {
 	failOpen member[bool]
 	priority member[abi.PriorityHint]
 	timeout  member[time.Duration]
-	config   member[json.RawMessage]
+	config   member[config]
 	hooks    member[abi.Hooks]
 	typ      member[abi.Type]
 	required member[bool]
@@ -119,7 +122,7 @@ func (r *rule) add(e *Entry) error {
 		errs = append(errs, set(&r.timeout, "timeout", *e.Timeout, e))
 	}
 	if e.Config != nil {
-		errs = append(errs, set(&r.config, "config", slices.Clone(e.Config), e))
+		errs = append(errs, set(&r.config, "config", e.config(), e))
 	}
 	if e.Hooks != nil {
 		errs = append(errs, set(&r.hooks, "hooks", cloneHooks(e.Hooks), e))
@@ -131,6 +134,17 @@ func (r *rule) add(e *Entry) error {
 		errs = append(errs, set(&r.required, "required", true, e))
 	}
 	return errors.Join(errs...)
+}
+
+// config is a configuration, as given to the interceptor and as printed.
+type config struct{ value, shown json.RawMessage }
+
+func (e *Entry) config() config {
+	c := config{slices.Clone(e.Config), slices.Clone(e.ConfigShown)}
+	if c.shown == nil {
+		c.shown = c.value
+	}
+	return c
 }
 
 func cloneHooks(hooks abi.Hooks) abi.Hooks {

@@ -56,7 +56,9 @@ type Settings struct {
 	Timeout Setting[time.Duration]
 	// Config is what the interceptor is given, an object, or nil.
 	Config Setting[json.RawMessage]
-	Hooks  Setting[abi.Hooks]
+	// ConfigShown is what to print in place of Config.
+	ConfigShown json.RawMessage
+	Hooks       Setting[abi.Hooks]
 }
 
 // rules are what applies to one interceptor, the strongest first; some are nil.
@@ -149,7 +151,10 @@ func (rs *rules) resolve(d *abi.Descriptor, phase abi.Phase) Settings {
 		s.Priority = Setting[int32]{m.value.For(phase), From{FromPolicy, m.source}}
 	}
 	override(&s.Timeout, pick(all, func(r *rule) *member[time.Duration] { return &r.timeout }))
-	override(&s.Config, pick(all, func(r *rule) *member[json.RawMessage] { return &r.config }))
+	if m := pick(all, func(r *rule) *member[config] { return &r.config }); m.set {
+		s.Config = Setting[json.RawMessage]{m.value.value, From{FromPolicy, m.source}}
+		s.ConfigShown = m.value.shown
+	}
 	override(&s.Hooks, rs.hooks())
 	return s
 }
