@@ -24,6 +24,7 @@ func (p *parser) codeSection() {
 		p.m.LargestBody = max(p.m.LargestBody, int(size))
 		p.end = p.pos + int(size)
 		p.body(&p.m.Types[p.m.Functions[p.function]])
+		p.charge(start, int(size))
 		p.end = sectionEnd
 	}
 	p.bodies = n
@@ -34,7 +35,11 @@ func (p *parser) codeSection() {
 // closes it, which must be its last byte.
 func (p *parser) body(typ *FuncType) {
 	locals := len(typ.Params) + p.localDeclarations()
-	p.frame = p.frame[:0]
+	if p.err != nil {
+		return
+	}
+	p.work.reset(locals)
+	p.frames = append(p.frames[:0], frame{arity: uint64(len(typ.Results))})
 	in := &p.code
 	for p.err == nil {
 		p.next(in)
@@ -43,18 +48,24 @@ func (p *parser) body(typ *FuncType) {
 		}
 		switch in.enc.form {
 		case formLocal:
-			p.check(in.index, locals, "local", in.operand)
+			if p.check(in.index, locals, "local", in.operand); p.err == nil {
+				p.work.use(in.index)
+			}
 		case formPlain:
-			if in.op == opEnd {
-				if len(p.frame) == 0 {
-					if p.pos != p.end {
-						p.fail(ErrMalformed, p.pos, "the function ends %d bytes before its body does", p.end-p.pos)
-					}
-					return
-				}
-				p.frame = p.frame[:len(p.frame)-1]
-			} else if in.op == opElse {
+			switch in.op {
+			case opElse:
 				p.elseOf(in)
+			case opReturn:
+				p.work.values += p.frames[0].arity
+			case opEnd:
+				p.close()
+				if len(p.frames) > 0 {
+					continue
+				}
+				if p.pos != p.end {
+					p.fail(ErrMalformed, p.pos, "the function ends %d bytes before its body does", p.end-p.pos)
+				}
+				return
 			}
 		case formBlock:
 			p.open(in)
@@ -83,26 +94,110 @@ func (p *parser) localDeclarations() int {
 	return total
 }
 
+// frame is an open block, or at the bottom the function itself.
+type frame struct {
+	op opcode // opBlock, opLoop, opIf or opElse; zero for the function
+	// arity is how many values a branch to its label passes.
+	arity uint64
+	// edges is the weight of the branches to its end so far; chain is what
+	// work.chain was where an if began.
+	edges, chain uint64
+}
+
 // open enters a block, loop or if.
 func (p *parser) open(in *instruction) {
-	if in.blockType == blockIndex {
-		p.check(in.index, len(p.m.Types), "type", in.operand)
+	var typ FuncType
+	switch in.blockType {
+	case blockValue:
+		typ.Results = oneResult
+	case blockIndex:
+		if p.check(in.index, len(p.m.Types), "type", in.operand); p.err != nil {
+			return
+		}
+		typ = p.m.Types[in.index]
 	}
-	if len(p.frame) == MaxNesting {
+	if len(p.frames) > MaxNesting {
 		p.over(in.start, "nested blocks", MaxNesting, MaxNesting+1)
 		return
 	}
-	p.frame = append(p.frame, byte(in.op))
+	f := frame{op: in.op, arity: uint64(len(typ.Results)), chain: p.work.chain}
+	p.passes(typ)
+	switch in.op {
+	case opLoop:
+		f.arity = uint64(len(typ.Params))
+		p.work.enterLoop()
+	case opIf:
+		p.work.chain++
+	}
+	p.frames = append(p.frames, f)
+}
+
+// oneResult stands for the results of any block with one.
+var oneResult = []ValueType{I32}
+
+// passes charges the values that go in and out of a call or a block.
+func (p *parser) passes(typ FuncType) {
+	p.work.values += uint64(len(typ.Params) + len(typ.Results))
 }
 
 // elseOf turns the if that is open into its else branch.
 func (p *parser) elseOf(in *instruction) {
-	top := len(p.frame) - 1
-	if top < 0 || p.frame[top] != byte(opIf) {
+	f := &p.frames[len(p.frames)-1]
+	if f.op != opIf {
 		p.fail(ErrMalformed, in.start, "an else outside an if")
 		return
 	}
-	p.frame[top] = byte(opElse)
+	f.op = opElse
+	f.edges += p.work.edge()
+	p.work.chain = f.chain + 1
+}
+
+// close leaves the innermost block.
+func (p *parser) close() {
+	f := p.frames[len(p.frames)-1]
+	p.frames = p.frames[:len(p.frames)-1]
+	w := &p.work
+	switch {
+	case f.op == opLoop:
+		w.leaveLoop()
+	case f.op == opIf: // the way around it ends here too
+		w.meet(f.edges + w.edge() + workStep + f.chain)
+	case f.op == opElse, f.op == opBlock && f.edges > 0:
+		w.meet(f.edges + w.edge())
+	}
+}
+
+// branch checks a label, found at the offset at, and charges the edge to it.
+func (p *parser) branch(label uint32, at int) {
+	if p.check(label, len(p.frames), "label", at); p.err != nil {
+		return
+	}
+	f := &p.frames[len(p.frames)-1-int(label)]
+	p.work.values += f.arity
+	switch f.op {
+	case 0: // a return
+	case opLoop:
+		p.work.edges += p.work.edge()
+	default:
+		f.edges += p.work.edge()
+	}
+}
+
+// charge adds up what compiling the body read last will take.
+func (p *parser) charge(at, size int) {
+	if p.err != nil {
+		return
+	}
+	units := p.work.units()
+	if units > MaxWork {
+		p.over(at, "units of work to compile a function", MaxWork, int64(units))
+		return
+	}
+	if p.allWork += units; p.allWork > MaxAllWork {
+		p.over(at, "units of work to compile the module", MaxAllWork, int64(p.allWork))
+		return
+	}
+	p.m.CompileMemory = max(p.m.CompileMemory, memoryPerByte*int64(size)+memoryPerUnit*int64(units))
 }
 
 // indexes checks the index immediates of an instruction against their spaces.
@@ -112,15 +207,20 @@ func (p *parser) indexes(in *instruction) {
 	m := p.m
 	switch in.enc.form {
 	case formLabel:
-		p.check(in.index, len(p.frame)+1, "label", in.operand)
+		p.branch(in.index, in.operand)
+		p.work.chain++
 	case formLabels:
 		for _, l := range in.labels {
-			p.check(l, len(p.frame)+1, "label", in.operand)
+			p.branch(l, in.operand)
 		}
 	case formFunc:
-		p.check(in.index, len(m.Functions), "function", in.operand)
+		if p.check(in.index, len(m.Functions), "function", in.operand); p.err == nil && in.op != opRefFunc {
+			p.passes(m.Types[m.Functions[in.index]])
+		}
 	case formIndirect:
-		p.check(in.index, len(m.Types), "type", in.operand)
+		if p.check(in.index, len(m.Types), "type", in.operand); p.err == nil {
+			p.passes(m.Types[in.index])
+		}
 		p.check(in.second, len(m.Tables), "table", in.operand)
 	case formGlobal:
 		p.check(in.index, len(m.Globals), "global", in.operand)

@@ -10,7 +10,9 @@
 //   - It never allocates for a length it has not seen the bytes for, and no more
 //     than a constant factor of the file altogether.
 //   - It enforces the fixed limits of abi.md, and bounds on what they add up to
-//     where a few bytes of the file would have an engine allocate gigabytes.
+//     where a few bytes of the file would have an engine allocate gigabytes or
+//     compile for minutes. [Module].CompileMemory says what a compilation is to
+//     be charged.
 //   - It accepts the MVP with sign extension, saturating conversion,
 //     multi-value, bulk memory, reference types, SIMD, extended constant
 //     expressions and tail calls, and refuses everything else by its name.

@@ -47,4 +47,19 @@ const (
 	// MaxElements bounds the entries of all element segments together. One
 	// takes a byte in the file and some 40 bytes in an engine.
 	MaxElements = 1_000_000
+
+	// MaxWork and MaxAllWork bound the estimated work to compile one function
+	// body, and all of them, beyond what goes with their size: the values that
+	// calls and branches pass, and the locals that are carried through places
+	// where paths meet. A body of 2 KB can otherwise take 340 MB to compile,
+	// and one of 7 KB two minutes.
+	MaxWork    = 2 << 20
+	MaxAllWork = 64 << 20
+)
+
+// What compiling takes on the default engine, in bytes of memory: for a byte of
+// a function body, and for a unit of work beyond it.
+const (
+	memoryPerByte = 700
+	memoryPerUnit = 350
 )

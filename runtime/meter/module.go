@@ -174,9 +174,12 @@ type Module struct {
 	// what [Module.Stripped] leaves out. Nothing has read their contents.
 	Custom []string
 
-	// LargestBody is the encoded size of the largest function body in bytes:
-	// what a compilation is charged for (abi.md "Load").
+	// LargestBody is the encoded size of the largest function body in bytes.
 	LargestBody int
+	// CompileMemory is how many bytes an engine may take to compile the most
+	// expensive function body: what a compilation is charged (abi.md "Load"),
+	// 700 for each byte of the body and more where its structure asks for it.
+	CompileMemory int64
 
 	bytes    []byte
 	sections []section

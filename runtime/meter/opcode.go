@@ -7,9 +7,12 @@ import "fmt"
 type opcode uint32
 
 const (
+	opBlock     opcode = 0x02
+	opLoop      opcode = 0x03
 	opIf        opcode = 0x04
 	opElse      opcode = 0x05
 	opEnd       opcode = 0x0b
+	opReturn    opcode = 0x0f
 	opGlobalGet opcode = 0x23
 	opGlobalSet opcode = 0x24
 	opI32Const  opcode = 0x41

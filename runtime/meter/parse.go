@@ -66,9 +66,11 @@ type parser struct {
 	bodies    int // in the code section
 	locals    int // of all functions
 
-	code  instruction // reused by every body
-	stack []ValueType // reused by every constant expression
-	frame []byte      // reused by every body: the open blocks' opcodes
+	code    instruction // reused by every body
+	stack   []ValueType // reused by every constant expression
+	frames  []frame     // of the body being read, the function itself first
+	work    work        // of the body being read
+	allWork uint64      // units, of all bodies
 }
 
 // Parse reads a module and refuses, with an [*Error], whatever is not a module

@@ -118,3 +118,36 @@ func TestSpecificationSuites(t *testing.T) {
 		})
 	}
 }
+
+// TestForeignSuites: of the suites of features that are not accepted, whatever
+// valid module is not simply accepted is refused by the name of its feature,
+// or of one that it builds on, never as malformed.
+func TestForeignSuites(t *testing.T) {
+	dir := specSuites(t)
+	for suite, features := range map[string]string{
+		"threads":                   "threads",
+		"exception-handling":        "exception handling|function references|garbage collection",
+		"typed-function-references": "function references|garbage collection",
+	} {
+		t.Run(suite, func(t *testing.T) {
+			accepted, refused := 0, 0
+			eachSpecModule(t, filepath.Join(dir, suite), func(c specCommand, name string, b []byte) {
+				if c.Type == "assert_malformed" || c.Type == "assert_invalid" {
+					return
+				}
+				switch _, err := meter.Parse(b); {
+				case err == nil:
+					accepted++
+				default:
+					refused++
+					var e *meter.Error
+					require.ErrorAs(t, err, &e, name)
+					require.ErrorIs(t, err, meter.ErrUnsupported, name)
+					require.Regexp(t, "^("+features+"):", e.Reason, name)
+				}
+			})
+			require.Positive(t, refused)
+			t.Logf("%d refused, %d accepted", refused, accepted)
+		})
+	}
+}
