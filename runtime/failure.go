@@ -24,31 +24,22 @@ type failure struct {
 
 // failureOf finds out why a run under ctx failed with err.
 func failureOf(ctx context.Context, err error) failure {
+	fault, _ := errors.AsType[*Fault](err)
+	f := failure{reason: abi.ReasonTrap, cause: bounding(err)}
 	if s, ok := errors.AsType[*stop](err); ok {
-		return failure{reason: s.reason, cause: s.err}
-	}
-	if e, ok := errors.AsType[*exited](err); ok {
-		f := failure{reason: abi.ReasonExit, cause: e}
-		if fault, ok := errors.AsType[*Fault](err); ok && fault.GrowthRefused {
-			f.reason = abi.ReasonMemory
-		}
-		return f
-	}
-	fault, ok := errors.AsType[*Fault](err)
-	if interrupted := ctx.Err() != nil && (!ok || fault.Kind == FaultInterrupted || fault.Kind == FaultHost); interrupted {
+		f.reason = s.reason
+	} else if _, ok := errors.AsType[*exited](err); ok {
+		f.reason = abi.ReasonExit
+	} else if fault != nil && fault.Kind == FaultStack {
+		f.reason = abi.ReasonStack
+	} else if ctx.Err() != nil && (fault == nil || fault.Kind != FaultTrap) {
 		return interruption(ctx)
 	}
-	if !ok {
-		return failure{reason: abi.ReasonTrap, cause: bounding(err)}
+	// A guest that was refused memory and then dies of whatever died of that.
+	if fault != nil && fault.GrowthRefused && (f.reason == abi.ReasonTrap || f.reason == abi.ReasonExit) {
+		f.reason = abi.ReasonMemory
 	}
-	switch {
-	case fault.Kind == FaultStack:
-		return failure{reason: abi.ReasonStack, cause: bounding(err)}
-	case fault.GrowthRefused:
-		return failure{reason: abi.ReasonMemory, cause: bounding(err)}
-	default:
-		return failure{reason: abi.ReasonTrap, cause: bounding(err)}
-	}
+	return f
 }
 
 // interruption tells the end of our own limits from that of the caller.

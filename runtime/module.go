@@ -211,8 +211,12 @@ var (
 // answer is in c.
 func (m *Module) run(ctx context.Context, c *call, e entry) error {
 	ctx = c.context(ctx)
+	// The start of an instance has no input, and what it says is no answer.
+	input := c.input
 	if m.flavour == Command {
 		c.args = []string{m.name, e.argument}
+	} else {
+		c.input = nil
 	}
 	instance, err := instantiateGuarded(ctx, m.code, m.maxPages)
 	if err != nil {
@@ -226,9 +230,6 @@ func (m *Module) run(ctx context.Context, c *call, e entry) error {
 		}
 		return err
 	}
-	// What the start of an instance says is not the answer to a call.
-	input := c.input
-	c.input = nil
 	if m.initialize {
 		if _, err := callGuarded(ctx, instance, abi.ExportInitialize); err != nil {
 			return err
