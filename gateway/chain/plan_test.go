@@ -1,0 +1,327 @@
+package chain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+func planOf(t *testing.T, entries []Entry, hosts ...*mock) *Plan {
+	t.Helper()
+	policy, err := NewPolicy(entries)
+	require.NoError(t, err)
+	return NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, Sending, "2025-11-25")
+}
+
+// shown is the steps of a plan as host/name, in order.
+func shown(p *Plan) string {
+	var parts []string
+	for _, s := range p.Steps() {
+		text := s.Host + "/" + s.Name
+		if s.Refused != nil {
+			text += "!"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
+func left(p *Plan) string {
+	var parts []string
+	for _, l := range p.LeftOut() {
+		parts = append(parts, fmt.Sprintf("%s/%s:%s", l.Host, l.Name, l.Reason))
+	}
+	return strings.Join(parts, " ")
+}
+
+func failures(p *Plan) string {
+	var parts []string
+	for _, f := range p.Failures() {
+		parts = append(parts, fmt.Sprintf("%s/%s:%s", f.Host, f.Interceptor, f.Reason))
+	}
+	return strings.Join(parts, " ")
+}
+
+// TestPrecedence is config.md's order, member by member.
+func TestPrecedence(t *testing.T) {
+	entry := func(name, host string, timeout time.Duration) Entry {
+		return Entry{Interceptor: name, Host: host, Timeout: &timeout, Source: fmt.Sprintf("%s@%s", name, host)}
+	}
+	all := []Entry{entry("*", "", 1), entry("*", "h", 2), entry("v", "", 3), entry("v", "h", 4)}
+	want := []string{"default", "policy *@", "policy *@h", "policy v@", "policy v@h"}
+	for n := range len(all) + 1 {
+		for _, reversed := range []bool{false, true} {
+			entries := append([]Entry(nil), all[:n]...)
+			if reversed {
+				for i, j := 0, len(entries)-1; i < j; i, j = i+1, j-1 {
+					entries[i], entries[j] = entries[j], entries[i]
+				}
+			}
+			p := planOf(t, entries, host("h", validator("v", pass)), host("other", validator("v", pass), validator("w", pass)))
+			require.Equal(t, time.Duration(n), p.Steps()[0].Timeout.Value)
+			require.Equal(t, want[n], p.Steps()[0].Timeout.From.String())
+			require.LessOrEqual(t, int(p.Steps()[1].Timeout.Value), 3, "an entry for a host stays there")
+			require.NotEqual(t, time.Duration(2), p.Steps()[1].Timeout.Value)
+			require.LessOrEqual(t, int(p.Steps()[2].Timeout.Value), 1, "an entry for a name stays there")
+		}
+	}
+}
+
+func TestProvenance(t *testing.T) {
+	authored := validator("v", pass, failOpen, audit, priority(7))
+	t.Run("defaults", func(t *testing.T) {
+		s := planOf(t, nil, host("h", mutator("m", tag))).Steps()[0]
+		require.Equal(t, Setting[abi.Mode]{abi.Active, From{}}, s.Mode)
+		require.Equal(t, Setting[bool]{false, From{}}, s.FailOpen)
+		require.Equal(t, Setting[int32]{0, From{}}, s.Priority)
+		require.Equal(t, Setting[time.Duration]{0, From{}}, s.Timeout)
+		require.Nil(t, s.Config.Value)
+		require.Equal(t, "author", s.Hooks.From.String())
+	})
+	t.Run("author", func(t *testing.T) {
+		s := planOf(t, nil, host("h", authored)).Steps()[0]
+		require.Equal(t, Setting[abi.Mode]{abi.Audit, From{Origin: FromAuthor}}, s.Mode)
+		require.Equal(t, Setting[bool]{true, From{Origin: FromAuthor}}, s.FailOpen)
+		require.Equal(t, Setting[int32]{7, From{Origin: FromAuthor}}, s.Priority)
+	})
+	t.Run("policy", func(t *testing.T) {
+		s := planOf(t, []Entry{
+			{Interceptor: "v", Mode: ptr(abi.Active), FailOpen: ptr(false), Source: "a"},
+			{Interceptor: "*", PriorityHint: ptr(abi.PhasePriority(nil, ptr[int32](3))), Config: json.RawMessage(`{"k":1}`), ConfigShown: json.RawMessage(`{"k":"${K}"}`), Source: "b"},
+			{Interceptor: "v", Host: "h", Hooks: abi.On(abi.Request, "tools/*"), Source: "c"},
+		}, host("h", authored)).Steps()[0]
+		require.Equal(t, Setting[abi.Mode]{abi.Active, From{FromPolicy, "a"}}, s.Mode)
+		require.Equal(t, Setting[bool]{false, From{FromPolicy, "a"}}, s.FailOpen)
+		require.Equal(t, Setting[int32]{0, From{FromPolicy, "b"}}, s.Priority, "the whole hint is replaced, not one phase of it")
+		require.Equal(t, Setting[json.RawMessage]{json.RawMessage(`{"k":1}`), From{FromPolicy, "b"}}, s.Config)
+		require.JSONEq(t, `{"k":"${K}"}`, string(s.ConfigShown))
+		require.Equal(t, From{FromPolicy, "c"}, s.Hooks.From)
+	})
+}
+
+func TestCopies(t *testing.T) {
+	x := Entry{Interceptor: "guard", As: "x", Source: "f:1", Mode: ptr(abi.Audit)}
+	y := Entry{Interceptor: "guard", As: "y", Source: "f:2"}
+	guard := func() interceptor { return validator("guard", pass) }
+	t.Run("the original is not served beside copies", func(t *testing.T) {
+		p := planOf(t, []Entry{y, x}, host("h", guard(), validator("w", pass)))
+		require.Equal(t, "h/w h/x h/y", shown(p))
+		require.Equal(t, "h/guard:replaced", left(p))
+		require.Equal(t, "guard", p.Steps()[1].Interceptor)
+	})
+	t.Run("the original is served with an entry of its own name", func(t *testing.T) {
+		p := planOf(t, []Entry{x, {Interceptor: "guard", FailOpen: ptr(true)}}, host("h", guard()))
+		require.Equal(t, "h/guard h/x", shown(p))
+		require.True(t, p.Steps()[0].FailOpen.Value)
+		require.False(t, p.Steps()[1].FailOpen.Value, "no other entry addresses the copy")
+	})
+	t.Run("a star entry is no entry of its own name", func(t *testing.T) {
+		p := planOf(t, []Entry{x, {Interceptor: "*", FailOpen: ptr(true), Mode: ptr(abi.Active), Source: "f:3"}}, host("h", guard()))
+		require.Equal(t, "h/x", shown(p))
+		require.Equal(t, From{FromPolicy, "f:3"}, p.Steps()[0].FailOpen.From, "star entries apply beneath the copy's own")
+		require.Equal(t, From{FromPolicy, "f:1"}, p.Steps()[0].Mode.From)
+	})
+	t.Run("one on each host", func(t *testing.T) {
+		p := planOf(t, []Entry{x}, host("b", guard()), host("a", guard()))
+		require.Equal(t, "b/x a/x", shown(p))
+	})
+	t.Run("on the host that it names, the other keeps the original", func(t *testing.T) {
+		x := x
+		x.Host = "a"
+		p := planOf(t, []Entry{x}, host("b", guard()), host("a", guard()))
+		require.Equal(t, "b/guard a/x", shown(p))
+	})
+	t.Run("the original named on another host only", func(t *testing.T) {
+		p := planOf(t, []Entry{x, {Interceptor: "guard", Host: "b"}}, host("b", guard()), host("a", guard()))
+		require.Equal(t, "b/guard b/x a/x", shown(p))
+	})
+	t.Run("a disabled copy still takes the place", func(t *testing.T) {
+		x := x
+		x.Enabled = ptr(false)
+		p := planOf(t, []Entry{x}, host("h", guard()))
+		require.Empty(t, p.Steps())
+		require.Equal(t, "h/guard:replaced h/x:disabled", left(p))
+	})
+	t.Run("a listed interceptor of a copy's name is refused, the copy runs", func(t *testing.T) {
+		p := planOf(t, []Entry{x}, host("h", guard()), host("evil", validator("x", pass, failOpen)))
+		require.Equal(t, "h/x evil/x!", shown(p))
+		require.ErrorContains(t, p.Steps()[1].Refused, "f:1")
+	})
+	t.Run("the host is called by its own name", func(t *testing.T) {
+		h := host("h", guard())
+		p := planOf(t, []Entry{x}, h)
+		out := NewExecutor(Options{}).Execute(t.Context(), p, Operation{Payload: json.RawMessage(`{"name":"t"}`)})
+		require.Equal(t, StatusSuccess, out.Status)
+		require.Equal(t, "x=passed", effects(&out))
+		require.Equal(t, "h/guard", allCalls([]*mock{h}))
+	})
+}
+
+func TestLeftOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries []Entry
+		host    *mock
+		want    string
+		detail  string
+	}{
+		"not hooked":       {nil, host("h", validator("v", pass, hooks(abi.On(abi.Response, abi.ToolsCall)))), "h/v:not_hooked", ""},
+		"compat":           {nil, host("h", validator("v", pass, compat("2026-07-28", ""))), "h/v:compat", "2026-07-28 and later"},
+		"compat, old":      {nil, host("h", validator("v", pass, compat("2024-11-05", "2025-03-26"))), "h/v:compat", "2024-11-05 to 2025-03-26"},
+		"disabled":         {[]Entry{{Interceptor: "v", Enabled: ptr(false), Source: "f:9"}}, host("h", validator("v", pass)), "h/v:disabled", "policy f:9"},
+		"disabled by star": {[]Entry{{Interceptor: "*", Host: "h", Enabled: ptr(false)}}, host("h", validator("v", pass)), "h/v:disabled", "policy"},
+		"narrowed":         {[]Entry{{Interceptor: "v", Hooks: abi.On(abi.Response, "*"), Source: "f:9"}}, host("h", validator("v", pass)), "h/v:narrowed", "policy f:9"},
+		"malformed":        {nil, host("h", interceptor{abi.Descriptor{Name: "v", Type: "what", Hooks: abi.OnBoth("*")}, pass}), "h/v:malformed", `"what"`},
+		"nameless":         {nil, host("h", interceptor{abi.Descriptor{Type: abi.Sink, Hooks: abi.OnBoth("*")}, pass}), "h/:malformed", "no name"},
+		"skipped":          {nil, &mock{name: "h", skip: []abi.Skipped{{Name: "v", Err: errors.New("priorityHint: 1.5")}}}, "h/v:malformed", "1.5"},
+		"duplicate":        {nil, host("h", validator("v", pass), validator("v", pass)), "h/v:duplicate", ""},
+		"host":             {nil, &mock{name: "h", err: errors.New("refused"), open: true}, "h/:host_unavailable", "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planOf(t, c.entries, c.host)
+			require.Equal(t, c.want, left(p))
+			require.Contains(t, p.LeftOut()[0].Detail, c.detail)
+			require.Empty(t, p.Failures())
+		})
+	}
+}
+
+func TestRefusedSteps(t *testing.T) {
+	toolsCall := hooks(abi.On(abi.Request, abi.ToolsCall))
+	for name, c := range map[string]struct {
+		entry Entry
+		i     interceptor
+		says  string
+	}{
+		"widened":                 {Entry{Interceptor: "v", Hooks: abi.On(abi.Request, "*")}, validator("v", pass, toolsCall), "may only narrow"},
+		"moved":                   {Entry{Interceptor: "v", Hooks: abi.On(abi.Request, abi.PromptsGet)}, validator("v", pass, toolsCall), "may only narrow"},
+		"widened by a star entry": {Entry{Interceptor: "*", Hooks: abi.OnBoth(abi.ToolsCall)}, validator("v", pass, toolsCall), "may only narrow"},
+		"another type":            {Entry{Interceptor: "v", Type: abi.Mutation}, validator("v", pass), "listed as validation"},
+		"sink set to audit":       {Entry{Interceptor: "v", Mode: ptr(abi.Audit)}, sink("v", recorded), "no audit mode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planOf(t, []Entry{c.entry}, host("h", c.i))
+			require.Equal(t, "h/v!", shown(p))
+			require.ErrorContains(t, p.Steps()[0].Refused, c.says)
+			require.False(t, p.Blocked())
+		})
+	}
+	t.Run("audit of everything passes over sinks", func(t *testing.T) {
+		p := planOf(t, []Entry{{Interceptor: "*", Mode: ptr(abi.Audit)}}, host("h", sink("s", recorded), mutator("m", tag)))
+		require.Equal(t, "h/m h/s", shown(p))
+		require.Equal(t, abi.Audit, p.Steps()[0].Mode.Value)
+		require.Equal(t, abi.Active, p.Steps()[1].Mode.Value)
+		require.False(t, p.Mutates())
+	})
+	t.Run("a refused sink is reported, never run", func(t *testing.T) {
+		var reports []SinkReport
+		h := host("h", sink("s", recorded))
+		p := planOf(t, []Entry{{Interceptor: "s", Type: abi.Validation}}, h)
+		sinks := NewSinks(SinkOptions{Observe: func(r SinkReport) { reports = append(reports, r) }})
+		out := NewExecutor(Options{Sinks: sinks}).Execute(t.Context(), p, Operation{})
+		require.Equal(t, StatusSuccess, out.Status)
+		require.Equal(t, "s=lost", effects(&out))
+		require.Len(t, reports, 1)
+		require.Empty(t, h.calls)
+	})
+}
+
+// TestRequired is "Discovery failure" of protocol.md §5.
+func TestRequired(t *testing.T) {
+	required := Entry{Interceptor: "v", Required: true, Source: "f:1"}
+	with := func(change func(*Entry)) Entry {
+		e := required
+		change(&e)
+		return e
+	}
+	v := validator("v", pass)
+	dead := &mock{name: "dead", err: errors.New("down"), open: true}
+	skipped := &mock{name: "h", skip: []abi.Skipped{{Name: "v", Err: errors.New("bad")}}}
+	for name, c := range map[string]struct {
+		entries []Entry
+		hosts   []*mock
+		want    string
+	}{
+		"listed":                              {[]Entry{required}, []*mock{host("h", v)}, ""},
+		"listed, hooks another event":         {[]Entry{required}, []*mock{host("h", validator("v", pass, hooks(abi.On(abi.Request, abi.PromptsGet))))}, ""},
+		"listed, hooks nothing":               {[]Entry{required}, []*mock{host("h", validator("v", pass, hooks(abi.Hooks{})))}, ""},
+		"not listed":                          {[]Entry{required}, []*mock{host("h")}, "/v:missing"},
+		"no hosts at all":                     {[]Entry{required}, nil, "/v:missing"},
+		"dead host that may fail open":        {[]Entry{required}, []*mock{dead}, "/v:missing"},
+		"dead host, listed by another":        {[]Entry{required}, []*mock{dead, host("h", v)}, ""},
+		"named host does not list it":         {[]Entry{with(func(e *Entry) { e.Host = "a" })}, []*mock{host("a"), host("b", v)}, "a/v:missing"},
+		"named host lists it":                 {[]Entry{with(func(e *Entry) { e.Host = "b" })}, []*mock{host("a"), host("b", v)}, ""},
+		"named host is not configured":        {[]Entry{with(func(e *Entry) { e.Host = "c" })}, []*mock{host("b", v)}, "c/v:missing"},
+		"malformed":                           {[]Entry{required}, []*mock{host("h", interceptor{abi.Descriptor{Name: "v", Type: "x"}, pass})}, "h/v:malformed"},
+		"skipped by discovery":                {[]Entry{required}, []*mock{skipped}, "h/v:malformed"},
+		"malformed on one of two hosts":       {[]Entry{required}, []*mock{skipped, host("b", v)}, "h/v:malformed"},
+		"compat":                              {[]Entry{required}, []*mock{host("h", validator("v", pass, compat("2026-07-28", "")))}, "h/v:compat"},
+		"another type":                        {[]Entry{with(func(e *Entry) { e.Type = abi.Mutation })}, []*mock{host("h", v)}, "h/v:refused"},
+		"widened":                             {[]Entry{with(func(e *Entry) { e.Hooks = abi.On(abi.Request, "*") })}, []*mock{host("h", validator("v", pass, hooks(abi.On(abi.Request, abi.ToolsCall))))}, "h/v:refused"},
+		"required on this event":              {[]Entry{with(func(e *Entry) { e.Hooks = abi.On(abi.Request, "tools/*") })}, nil, "/v:missing"},
+		"required on another event":           {[]Entry{with(func(e *Entry) { e.Hooks = abi.On(abi.Request, abi.PromptsGet) })}, nil, ""},
+		"required in the other phase":         {[]Entry{with(func(e *Entry) { e.Hooks = abi.On(abi.Response, "*") })}, nil, ""},
+		"all of a host disabled":              {[]Entry{required, {Interceptor: "*", Host: "h", Enabled: ptr(false)}}, []*mock{host("h", v)}, "h/v:disabled"},
+		"copy":                                {[]Entry{with(func(e *Entry) { e.As = "x" })}, []*mock{host("h", v)}, ""},
+		"copy of what is not listed":          {[]Entry{with(func(e *Entry) { e.As = "x" })}, []*mock{host("h")}, "/x:missing"},
+		"a listed name is not the copy's":     {[]Entry{with(func(e *Entry) { e.As = "x" })}, []*mock{host("h", validator("x", pass))}, "/x:missing"},
+		"copy of another type":                {[]Entry{with(func(e *Entry) { e.As, e.Type = "x", abi.Sink })}, []*mock{host("h", v)}, "h/x:refused"},
+		"hosts before required":               {[]Entry{required}, []*mock{{name: "z", err: errors.New("down")}}, "z/:not_listed /v:missing"},
+		"the first of two descriptors counts": {[]Entry{required}, []*mock{host("h", v, v)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planOf(t, c.entries, c.hosts...)
+			require.Equal(t, c.want, failures(p))
+			require.Equal(t, c.want != "", p.Blocked())
+			out := NewExecutor(Options{}).Execute(t.Context(), p, Operation{Payload: json.RawMessage(`{"name":"t"}`)})
+			require.Equal(t, c.want == "", out.Released())
+			if c.want != "" {
+				require.Equal(t, StatusDiscoveryFailed, out.Status)
+				require.Empty(t, out.Results, "nobody is called")
+			}
+		})
+	}
+}
+
+func TestPlanOrder(t *testing.T) {
+	everything := host("h", sink("b", recorded), sink("a", recorded, priority(-9)), validator("d", pass, priority(5)), validator("c", pass, priority(9)),
+		mutator("f", tag, hint(abi.PhasePriority(ptr[int32](1), ptr[int32](-1)))), mutator("e", tag))
+	for _, c := range []struct {
+		phase     abi.Phase
+		direction Direction
+		want      string
+	}{
+		{abi.Request, Sending, "h/e h/f h/c h/d h/a h/b"},
+		{abi.Response, Sending, "h/f h/e h/c h/d h/a h/b"},
+		{abi.Request, Receiving, "h/c h/d h/a h/b h/e h/f"},
+		{abi.Response, Receiving, "h/c h/d h/a h/b h/f h/e"},
+	} {
+		p := NewPlan(listings([]*mock{everything}, nil), nil, abi.ToolsCall, c.phase, c.direction, "")
+		require.Equal(t, c.want, shown(p))
+		require.True(t, p.Mutates())
+		require.Equal(t, []any{abi.ToolsCall, c.phase, c.direction}, []any{p.Event(), p.Phase(), p.Direction()})
+	}
+}
+
+// TestNotAnEvent: nothing matches it, and not even a dead host stops it.
+func TestNotAnEvent(t *testing.T) {
+	hosts := []*mock{host("h", validator("v", reject)), {name: "dead", err: errors.New("down")}}
+	for _, method := range []string{"initialize", "ping", "tasks/result", "notifications/progress", abi.MethodInvoke, "*", "tools/*", ""} {
+		p := NewPlan(listings(hosts, nil), nil, method, abi.Request, Sending, "")
+		require.True(t, p.Empty(), method)
+	}
+	require.False(t, NewPlan(listings(hosts, nil), nil, "acme/thing", abi.Request, Sending, "").Empty())
+}
+
+func TestListingWithoutAHost(t *testing.T) {
+	p := NewPlan([]Listing{{Interceptors: []abi.Descriptor{validator("v", pass).Descriptor}}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+	require.True(t, p.Blocked())
+	p = NewPlan([]Listing{{Err: errors.New("x"), FailOpen: true}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+	require.True(t, p.Empty())
+}
