@@ -55,6 +55,9 @@ func (p *parser) constExpr(want ValueType) {
 		default:
 			p.fail(ErrMalformed, start, "opcode %s is not constant", in.op)
 		}
+		if len(p.stack) > MaxConstStack {
+			p.over(start, "values held by a constant expression", MaxConstStack, int64(len(p.stack)))
+		}
 	}
 }
 

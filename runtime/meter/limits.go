@@ -48,6 +48,10 @@ const (
 	// takes a byte in the file and some 40 bytes in an engine.
 	MaxElements = 1_000_000
 
+	// MaxConstStack bounds the values that a constant expression holds at
+	// once. One takes two bytes in the file and up to 48 in an engine.
+	MaxConstStack = 1_000
+
 	// MaxWork and MaxAllWork bound the estimated work to compile one function
 	// body, and all of them, beyond what goes with their size: the values that
 	// calls and branches pass, and the locals that are carried through places

@@ -55,6 +55,9 @@ func TestFixedLimits(t *testing.T) {
 			return module(section(secImport, vec(cat("", "", byte(3), i32, byte(0)))),
 				section(secGlobal, many(n-1, cat(i32, byte(0), byte(0x41), 0, end))))
 		}},
+		{"values held by a constant expression", meter.MaxConstStack, func(n int) []byte {
+			return module(section(secGlobal, vec(cat(i32, byte(0), bytes.Repeat([]byte{0x41, 0}, n), bytes.Repeat([]byte{0x6a}, n-1), end))))
+		}},
 		{"exports", meter.MaxItems, func(n int) []byte {
 			items := make([][]byte, n)
 			for i := range items {
