@@ -1,0 +1,391 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+var input = json.RawMessage(`{"name":"t"}`)
+
+// execute runs one operation against hosts with everything at its default.
+func execute(t *testing.T, op Operation, direction Direction, entries []Entry, hosts ...*mock) Outcome {
+	t.Helper()
+	policy, err := NewPolicy(entries)
+	require.NoError(t, err)
+	plan := NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, direction, "")
+	return NewExecutor(Options{}).Execute(t.Context(), plan, op)
+}
+
+// TestEverythingElseCrosses is the rest of the deadline, failure and
+// cancellation rules of protocol.md §5, as rows like those of §7.
+func TestExecution(t *testing.T) {
+	half := second / 2
+	timeout := func(name string, d time.Duration) Entry { return Entry{Interceptor: name, Timeout: &d} }
+	runAll(t, []scenario{
+		{name: "nobody", hosts: one(), status: StatusSuccess},
+		{name: "validators_see_all_mutations", hosts: func() []*mock {
+			sees := func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
+				r := echo(abi.Validation, inv)
+				r.Valid = string(inv.Payload) == `{"name":"t+a+b"}`
+				return r, nil
+			}
+			return []*mock{host("one", mutator("b", tag), validator("v", sees)), host("two", mutator("a", tag), validator("w", sees))}
+		}, status: StatusSuccess, effects: "a=applied b=applied v=passed w=passed", calls: "one/b one/v two/a two/w", final: `{"name":"t+a+b"}`},
+		{name: "validators_block_what_mutators_changed", hosts: one(mutator("m", tag), validator("v", reject), sink("s", recorded)),
+			status: StatusValidationFailed, effects: "m=discarded v=blocked", calls: "h/m h/v", aborted: "v:rejected"},
+		{name: "receiving_all_pass", hosts: one(mutator("m", tag), validator("v", pass), sink("s", recorded)), direction: Receiving,
+			status: StatusSuccess, effects: "v=passed s=started m=applied", calls: "h/m h/s h/v", final: `{"name":"t+m"}`},
+		{name: "receiving_mutation_block_after_sinks", hosts: one(mutator("m", broken), validator("v", pass), sink("s", recorded)), direction: Receiving,
+			status: StatusMutationFailed, effects: "v=passed s=started m=blocked", calls: "h/m h/s h/v", aborted: "m:trap"},
+		{name: "first_in_plan_order_decides", hosts: one(validator("a", after(half, broken)), validator("b", reject)), took: half,
+			status: StatusInterceptorFailed, effects: "a=blocked b=blocked", calls: "h/a h/b", aborted: "a:trap"},
+		{name: "a_mutator_reports_a_timeout_of_its_own", hosts: one(mutator("m", fails(abi.ReasonTimeout))),
+			status: StatusTimeout, effects: "m=blocked", calls: "h/m", aborted: "m:timeout"},
+		{name: "own_timeout", hosts: one(validator("v", hangs), validator("w", pass)), policy: []Entry{timeout("v", half)}, timeout: second, took: half,
+			status: StatusTimeout, effects: "v=blocked w=passed", calls: "h/v h/w", aborted: "v:timeout"},
+		{name: "own_timeout_beyond_the_aggregate", hosts: one(validator("v", hangs)), policy: []Entry{timeout("v", 2*second)}, timeout: second, took: second,
+			status: StatusTimeout, effects: "v=blocked", calls: "h/v", aborted: "v:timeout"},
+		{name: "own_timeout_without_an_aggregate", hosts: one(mutator("m", hangs, failOpen), mutator("n", tag)), policy: []Entry{timeout("m", half)}, took: half,
+			status: StatusSuccess, effects: "m=ignored n=applied", calls: "h/m h/n", final: `{"name":"t+n"}`},
+		{name: "fast_enough", hosts: one(mutator("m", after(half, tag)), validator("v", after(half-1, pass))), timeout: second, took: second - 1,
+			status: StatusSuccess, effects: "m=applied v=passed", calls: "h/m h/v", final: `{"name":"t+m"}`},
+		{name: "deadline_keeps_what_fail_open_mutators_did", hosts: one(mutator("a", tag), mutator("b", hangs, failOpen), mutator("c", tag, failOpen), validator("v", pass, audit)),
+			timeout: second, took: second,
+			status: StatusSuccess, effects: "a=applied b=ignored c=ignored v=audited", calls: "h/a h/b", final: `{"name":"t+a"}`},
+		{name: "deadline_with_validators_in_flight", hosts: one(validator("a", after(half, pass)), validator("b", hangs, failOpen), validator("c", hangs, audit), validator("d", hangs)),
+			timeout: second, took: second,
+			status: StatusTimeout, effects: "a=passed b=ignored c=audited d=blocked", calls: "h/a h/b h/c h/d", aborted: "d:timeout"},
+		{name: "a_verdict_before_the_deadline_decides", hosts: one(validator("a", reject, failOpen), validator("b", hangs)), timeout: second, took: second,
+			status: StatusValidationFailed, effects: "a=blocked b=blocked", calls: "h/a h/b", aborted: "a:rejected"},
+		{name: "requester_leaves_during_mutation", hosts: one(mutator("a", tag), mutator("b", hangs, failOpen), validator("v", pass), sink("s", recorded)),
+			cancel: half, timeout: second, took: half,
+			status: StatusCancelled, effects: "a=discarded b=cancelled", calls: "h/a h/b"},
+		{name: "requester_leaves_during_validation", hosts: one(validator("v", hangs, failOpen), validator("w", hangs), validator("x", reject), sink("s", recorded)),
+			cancel: half, timeout: second, took: half,
+			status: StatusCancelled, effects: "v=cancelled w=cancelled x=blocked", calls: "h/v h/w h/x"},
+		{name: "requester_leaves_while_receiving", hosts: one(mutator("m", hangs), validator("v", pass), sink("s", after(10*second, recorded))), direction: Receiving,
+			cancel: half, timeout: second, took: half,
+			status: StatusCancelled, effects: "v=passed s=started m=cancelled", calls: "h/m h/s h/v"},
+		{name: "modified_to_the_same_bytes", hosts: one(mutator("m", replace(`{"name":"t"}`))),
+			status: StatusSuccess, effects: "m=applied", calls: "h/m"},
+		{name: "modified_there_and_back", hosts: one(mutator("m", tag), mutator("n", replace(`{"name":"t"}`))),
+			status: StatusSuccess, effects: "m=applied n=applied", calls: "h/m h/n"},
+		{name: "unmodified_with_an_equal_payload", hosts: one(mutator("m", twisted(replace(`{ "arguments": {"n":1.0}, "name":"t"}`), func(r *abi.Result) { r.Modified = false }))),
+			payload: `{"name":"\u0074","arguments":{"n":1}}`,
+			status:  StatusSuccess, effects: "m=passed", calls: "h/m"},
+		{name: "unmodified_with_a_number_beyond_floats", hosts: one(mutator("m", twisted(replace(`{"name":"t","n":9007199254740993}`), func(r *abi.Result) { r.Modified = false }))),
+			payload: `{"name":"t","n":9007199254740992}`,
+			status:  StatusMutationFailed, effects: "m=blocked", calls: "h/m", aborted: "m:bad_output"},
+		{name: "host_panics", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { panic("boom") })),
+			status: StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:unavailable"},
+		{name: "host_ends_its_goroutine", hosts: one(mutator("m", func(context.Context, abi.Invocation) (abi.Result, error) { runtime.Goexit(); panic("never") }, failOpen)),
+			status: StatusSuccess, effects: "m=ignored", calls: "h/m"},
+		{name: "host_gives_a_nil_error", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { var e *abi.Error; return abi.Result{}, e })),
+			status: StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:unavailable"},
+		{name: "host_answers_nothing", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { return abi.Result{}, nil })),
+			status: StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:bad_output"},
+	})
+}
+
+// TestDeafHosts: a host without an ear for its context holds up nobody.
+func TestDeafHosts(t *testing.T) {
+	for name, does := range map[string]behaviour{
+		"answers":   deaf(time.Hour, pass),
+		"rejects":   deaf(time.Hour, reject),
+		"breaks":    deaf(time.Hour, broken),
+		"panics":    deaf(time.Hour, func(context.Context, abi.Invocation) (abi.Result, error) { panic("late") }),
+		"just late": deaf(2*time.Second, pass),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				out := execute(t, Operation{Payload: input, Timeout: time.Second}, Sending, nil, host("h", validator("v", does, failOpen), validator("w", does, failOpen)))
+				require.Equal(t, time.Second, time.Since(start))
+				require.Equal(t, "v=ignored w=ignored", effects(&out))
+				require.Equal(t, abi.ReasonTimeout, out.Results[0].Err.Reason)
+				time.Sleep(2 * time.Hour) // until the goroutines have ended
+			})
+		})
+	}
+}
+
+// TestLateAnswersAreTimeouts: an answer counts when it comes before its
+// deadline, however long the others of its wave take.
+func TestLateAnswersAreTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := execute(t, Operation{Payload: input}, Sending,
+			[]Entry{{Interceptor: "b", Timeout: ptr(time.Second)}, {Interceptor: "c", Timeout: ptr(time.Second)}},
+			host("h", validator("a", after(10*time.Second, pass)), validator("b", deaf(5*time.Second, pass), failOpen), validator("c", deaf(time.Second/2, pass))))
+		require.Equal(t, "a=passed b=ignored c=passed", effects(&out))
+		require.Equal(t, time.Second, out.Results[1].Err.Limit)
+		require.Equal(t, time.Second/2, out.Results[2].Duration)
+		require.Equal(t, 10*time.Second, out.TotalDuration)
+	})
+}
+
+func TestAbandonedCallsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := host("stuck", validator("v", deaf(time.Hour, pass), failOpen))
+		fine := host("fine", validator("w", pass))
+		plan := NewPlan(listings([]*mock{stuck, fine}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		x := NewExecutor(Options{Abandoned: 3})
+		for i := range 10 {
+			out := x.Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
+			require.Equal(t, "v=ignored w=passed", effects(&out))
+			want := abi.ReasonTimeout
+			if i >= 3 {
+				want = abi.ReasonBusy
+				require.Zero(t, out.TotalDuration, "a host that is stuck costs no time")
+			}
+			require.Equal(t, want, out.Results[0].Err.Reason)
+		}
+		require.Len(t, stuck.called("v"), 3)
+		require.Len(t, fine.called("w"), 10, "the other host is none the worse")
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.Zero(t, x.left.total.Load())
+		require.Empty(t, x.left.hosts)
+		out := x.Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
+		require.Equal(t, abi.ReasonTimeout, out.Results[0].Err.Reason, "the host is called again")
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestAggregateRunsFromArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived := time.Now()
+		time.Sleep(700 * time.Millisecond) // a connect in progress, say
+		h := host("h", validator("v", hangs))
+		out := execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, Sending, nil, h)
+		require.Equal(t, StatusTimeout, out.Status)
+		require.Equal(t, 300*time.Millisecond, out.TotalDuration)
+		require.Equal(t, time.Second, out.Results[0].Err.Limit, "the limit that fired")
+
+		out = execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, Sending, nil, h)
+		require.Equal(t, StatusTimeout, out.Status, "all the time is gone before the plan starts")
+		require.Len(t, h.called("v"), 1)
+	})
+}
+
+func TestRequestersDeadlineIsADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		out := NewExecutor(Options{}).Execute(ctx, plan, Operation{Payload: input, Timeout: time.Minute})
+		require.Equal(t, StatusTimeout, out.Status)
+		require.Equal(t, time.Second, out.Results[0].Err.Limit)
+	})
+}
+
+func TestWhatAHostIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := host("h", validator("v", pass), validator("w", pass))
+		config := json.RawMessage(`{"deny":["x"]}`)
+		policy, err := NewPolicy([]Entry{{Interceptor: "v", Config: config, Timeout: ptr(time.Minute)}})
+		require.NoError(t, err)
+		who := &abi.Context{SessionID: "s"}
+		request := json.RawMessage(`{"name":"asked"}`)
+		for _, phase := range []abi.Phase{abi.Request, abi.Response} {
+			plan := NewPlan(listings([]*mock{h}, nil), policy, abi.ToolsCall, phase, Sending, "")
+			out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Request: request, Context: who, Timeout: time.Second})
+			require.True(t, out.Released())
+		}
+		first, second := h.called("v")[0], h.called("v")[1]
+		require.Equal(t, abi.Invocation{Name: "v", Event: abi.ToolsCall, Phase: abi.Request, Payload: input, Config: config, Timeout: time.Second, Context: who}, first,
+			"the timeout is what is left of the aggregate, where that is less")
+		require.Equal(t, request, second.Request, "the request goes with a response")
+		require.Zero(t, h.called("w")[0].Timeout, "no timeout travels where policy sets none")
+		require.Nil(t, h.called("w")[0].Config)
+	})
+}
+
+func TestEmptyPayload(t *testing.T) {
+	h := host("h", validator("v", pass), mutator("m", unmodified))
+	policy := []Entry(nil)
+	p, err := NewPolicy(policy)
+	require.NoError(t, err)
+	plan := NewPlan(listings([]*mock{h}, nil), p, abi.ToolsList, abi.Request, Sending, "")
+	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{})
+	require.True(t, out.Released())
+	require.False(t, out.Modified)
+	require.Nil(t, out.FinalPayload, "an unmodified pass adds no params")
+	require.Equal(t, "{}", string(h.called("v")[0].Payload))
+}
+
+// TestUntouchedBytes: what nobody changed is the very memory that came in.
+func TestUntouchedBytes(t *testing.T) {
+	payload := json.RawMessage("{\"name\":\"t\", \"n\":1e400,\n \"u\":\"<>&\\ud800\"}")
+	for _, direction := range []Direction{Sending, Receiving} {
+		out := execute(t, Operation{Payload: payload}, direction, nil, host("h", validator("v", pass), mutator("m", unmodified), mutator("o", tag, audit), sink("s", recorded)))
+		require.True(t, out.Released())
+		require.Same(t, &payload[0], &out.FinalPayload[0])
+		require.Len(t, out.FinalPayload, len(payload))
+	}
+}
+
+// TestSinksSeeWhatValidationSaw, whatever a mutator does afterwards.
+func TestSinksSeeWhatValidationSaw(t *testing.T) {
+	for direction, want := range map[Direction]string{Sending: `{"name":"t+m"}`, Receiving: `{"name":"t"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			h := host("h", mutator("m", tag), validator("v", pass), sink("s", recorded))
+			out := execute(t, Operation{Payload: input}, direction, nil, h)
+			synctest.Wait()
+			require.Equal(t, `{"name":"t+m"}`, string(out.FinalPayload))
+			require.Equal(t, want, string(h.called("v")[0].Payload))
+			require.Equal(t, want, string(h.called("s")[0].Payload))
+		})
+	}
+}
+
+func TestAbortSaysWhoAndWhy(t *testing.T) {
+	findings := []abi.Message{{Path: "$.name", Message: "no", Severity: abi.SeverityError}}
+	out := execute(t, Operation{Payload: input}, Sending, []Entry{{Interceptor: "v", As: "x"}},
+		host("h", validator("v", verdict(false, "", findings...)), validator("w", verdict(false, "", abi.Message{Message: "later"}))))
+	require.Equal(t, &Abort{Interceptor: "w", Host: "h", Type: abi.Validation, Reason: ReasonRejected, Messages: []abi.Message{{Message: "later"}}}, out.Aborted)
+	require.Equal(t, findings, out.Results[1].Result.Messages, "the copy's verdict is kept too")
+	require.Equal(t, "x", out.Results[1].Name)
+}
+
+func TestSummary(t *testing.T) {
+	e, w, i, none := abi.SeverityError, abi.SeverityWarn, abi.SeverityInfo, abi.Severity("")
+	msgs := func(severities ...abi.Severity) (list []abi.Message) {
+		for _, s := range severities {
+			list = append(list, abi.Message{Message: "m", Severity: s})
+		}
+		return list
+	}
+	for name, c := range map[string]struct {
+		does behaviour
+		want Summary
+	}{
+		"pass":                                {pass, Summary{}},
+		"rejection without messages":          {verdict(false, e), Summary{Errors: 1}},
+		"rejection without anything":          {verdict(false, none), Summary{Errors: 1}},
+		"unknown severity":                    {verdict(false, "critical"), Summary{Errors: 1}},
+		"warning without messages":            {verdict(false, w), Summary{Warnings: 1}},
+		"each message counts":                 {verdict(false, e, msgs(e, w, w, i)...), Summary{1, 2, 1}},
+		"a message without one takes it over": {verdict(false, w, msgs(none, e)...), Summary{1, 1, 0}},
+		"an error message under a warning":    {verdict(false, w, msgs(e)...), Summary{Errors: 1}},
+		"valid with messages":                 {verdict(true, none, msgs(w, none)...), Summary{0, 1, 1}},
+		"valid, whatever its severity":        {verdict(true, e), Summary{}},
+		"failure":                             {broken, Summary{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := execute(t, Operation{Payload: input}, Sending, nil, host("h", validator("v", c.does, audit)))
+			require.Equal(t, c.want, out.Validation)
+		})
+	}
+}
+
+// TestSingleCallsSpawnNothing: a host that returns promptly runs on the
+// caller's goroutine where it is alone or the last of a wave.
+func TestSingleCallsSpawnNothing(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	mine := func(then behaviour) behaviour {
+		return func(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+			stack := make([]byte, 1<<16)
+			inline := contains(stack[:runtime.Stack(stack, false)], "TestSingleCallsSpawnNothing(")
+			mu.Lock()
+			defer mu.Unlock()
+			seen[inv.Name] = inline
+			return then(ctx, inv)
+		}
+	}
+	h := host("h", mutator("m", mine(tag)), mutator("n", mine(tag)), validator("v", mine(pass)), validator("w", mine(pass)))
+	ls := listings([]*mock{h}, nil)
+	ls[0].Host = promptMock{h}
+	plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, Sending, "")
+	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Minute})
+	require.True(t, out.Released(), "%+v", out)
+	require.Equal(t, map[string]bool{"m": true, "n": true, "v": false, "w": true}, seen)
+}
+
+func contains(text []byte, part string) bool {
+	for i := range len(text) - len(part) + 1 {
+		if string(text[i:i+len(part)]) == part {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPromptHostsFailAlike: inline or not, the rules are the same.
+func TestPromptHostsFailAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			does behaviour
+			want abi.Reason
+		}{
+			"panics":  {func(context.Context, abi.Invocation) (abi.Result, error) { panic("boom") }, abi.ReasonUnavailable},
+			"hangs":   {hangs, abi.ReasonTimeout},
+			"is late": {deaf(2*time.Second, pass), abi.ReasonTimeout},
+			"breaks":  {broken, abi.ReasonTrap},
+		} {
+			h := host("h", validator("v", c.does))
+			ls := listings([]*mock{h}, nil)
+			ls[0].Host = promptMock{h}
+			plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, Sending, "")
+			out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
+			require.False(t, out.Released(), name)
+			require.Equal(t, c.want, out.Results[0].Err.Reason, name)
+		}
+	})
+}
+
+// TestOnePlanManyAtOnce hammers one plan, executor and sink runner.
+func TestOnePlanManyAtOnce(t *testing.T) {
+	hosts := []*mock{
+		host("one", mutator("a", tag), validator("v", pass), sink("s", recorded), validator("flaky", func(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+			if string(inv.Payload) == `{"name":"7+a+b"}` {
+				return reject(ctx, inv)
+			}
+			return pass(ctx, inv)
+		})),
+		host("two", mutator("b", tag), validator("w", broken, failOpen), sink("s", broken)),
+	}
+	plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+	var mu sync.Mutex
+	reports := map[Effect]int{}
+	sinks := NewSinks(SinkOptions{PerSink: 1000, Observe: func(r SinkReport) {
+		mu.Lock()
+		defer mu.Unlock()
+		reports[r.Effect]++
+	}})
+	x := NewExecutor(Options{Sinks: sinks})
+	const n = 400
+	var wg sync.WaitGroup
+	errs := make(chan error, n)
+	for i := range n {
+		wg.Go(func() {
+			name := fmt.Sprint(i % 10)
+			out := x.Execute(t.Context(), plan, Operation{Payload: json.RawMessage(`{"name":"` + name + `"}`), Timeout: time.Minute})
+			want := `{"name":"` + name + `+a+b"}`
+			if name == "7" {
+				want = ""
+			}
+			if string(out.FinalPayload) != want {
+				errs <- errors.New(effects(&out))
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	require.NoError(t, sinks.Drain(t.Context()))
+	require.Equal(t, map[Effect]int{EffectRecorded: n * 9 / 10, EffectLost: n * 9 / 10}, reports)
+}
