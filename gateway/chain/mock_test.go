@@ -44,7 +44,7 @@ func (m *mock) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, erro
 	m.calls = append(m.calls, inv)
 	m.mu.Unlock()
 	for _, i := range m.list {
-		if i.Name == inv.Name {
+		if i.Name == inv.Name && wellFormed(&i.Descriptor) == nil {
 			return i.does(ctx, inv)
 		}
 	}
