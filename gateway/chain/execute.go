@@ -210,6 +210,7 @@ func (r *run) validate(payload json.RawMessage) {
 	for i := range wave {
 		results[i] = r.x.finish(&wave[i])
 	}
+	r.goesOn() // a requester who has gone is told nothing, whatever the verdicts
 	for i := range results {
 		s, res := &r.plan.validations[i], &results[i]
 		switch {

@@ -127,7 +127,7 @@ func (x *Executor) finish(p *pending) StepResult {
 	a, ok := x.await(p)
 	if !ok {
 		r.Duration = time.Since(p.start)
-		r.Err = p.ended(p.ctx.Err(), errors.New("the host did not return in time"))
+		r.Err = p.ended(p.ctx.Err(), nil)
 		return r
 	}
 	if !a.at.IsZero() {
@@ -163,7 +163,11 @@ func (x *Executor) await(p *pending) (*answer, bool) {
 // judge says why an answer is a failure, or nil.
 func (p *pending) judge(a *answer) *abi.Error {
 	if a.late != nil {
-		return p.ended(a.late, a.err)
+		cause := a.err
+		if errors.Is(cause, a.late) {
+			cause = nil // it says no more than that the time was over
+		}
+		return p.ended(a.late, cause)
 	}
 	if a.err != nil {
 		if err := abi.AsError(a.err, p.inv.Name, p.inv.Phase); err != nil {

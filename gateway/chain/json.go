@@ -25,15 +25,7 @@ func (o *Outcome) appendJSON(dst []byte, payloads bool) []byte {
 	w.string("event", o.Event)
 	w.string("phase", string(o.Phase))
 	w.string("direction", o.Direction.String())
-	w.key("results")
-	w.b = append(w.b, '[')
-	for i := range o.Results {
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		w.b = o.Results[i].appendJSON(w.b, payloads)
-	}
-	w.b = append(w.b, ']')
+	w.list("results", len(o.Results), func(b []byte, i int) []byte { return o.Results[i].appendJSON(b, payloads) })
 	if payloads && o.FinalPayload != nil {
 		w.key("finalPayload")
 		w.b = append(w.b, o.FinalPayload...)
@@ -86,6 +78,9 @@ func (r *StepResult) appendJSON(dst []byte, payloads bool) []byte {
 		v := open(w.b)
 		v.string("reason", string(r.Err.Reason))
 		v.string("message", r.Err.Message())
+		if r.Err.Limit > 0 {
+			v.duration("timeoutMs", r.Err.Limit)
+		}
 		if r.Err.Cause != nil {
 			v.string("cause", r.Err.Cause.Error())
 		}
@@ -217,11 +212,8 @@ func (w *writer) int(name string, v int) {
 	w.b = strconv.AppendInt(w.b, int64(v), 10)
 }
 
-// list writes an array, unless it is empty.
+// list writes an array of n items.
 func (w *writer) list(name string, n int, item func([]byte, int) []byte) {
-	if n == 0 {
-		return
-	}
 	w.key(name)
 	w.b = append(w.b, '[')
 	for i := range n {

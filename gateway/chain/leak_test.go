@@ -1,0 +1,28 @@
+package chain
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+)
+
+// TestMain fails the run when a goroutine outlives it. Most tests run in a
+// synctest bubble as well, which none of their goroutines may outlive.
+func TestMain(m *testing.M) {
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	for range 10_000 { // those that are about to end get their turn
+		if runtime.NumGoroutine() <= before {
+			break
+		}
+		runtime.Gosched()
+	}
+	if n := runtime.NumGoroutine(); code == 0 && n > before {
+		fmt.Fprintf(os.Stderr, "%d goroutines are left over\n", n-before)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		code = 1
+	}
+	os.Exit(code)
+}

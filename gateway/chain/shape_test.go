@@ -1,0 +1,76 @@
+package chain
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+// TestShapes is "a payload that is no valid params/result object for that
+// event" (protocol.md §5), event by event.
+func TestShapes(t *testing.T) {
+	const anything = "acme/thing"
+	for _, c := range []struct {
+		event string
+		phase abi.Phase
+		good  []string
+		bad   []string
+	}{
+		{abi.ToolsList, abi.Request, []string{`{}`, `{"cursor":"x"}`, ` { } `}, []string{`null`, `[]`, `"x"`, `7`, `{"cursor":1}`}},
+		{abi.ToolsCall, abi.Request, []string{`{"name":"t"}`, `{"name":"t","arguments":{}}`, `{"_meta":{},"name":"t","task":{}}`},
+			[]string{`{}`, `{"name":null}`, `{"name":1}`, `{"name":"t","arguments":[]}`, `{"name":"t","arguments":null}`, `{"Name":"t"}`}},
+		{abi.PromptsList, abi.Request, []string{`{}`}, []string{`{"cursor":{}}`}},
+		{abi.PromptsGet, abi.Request, []string{`{"name":"p"}`}, []string{`{}`, `{"name":"p","arguments":"x"}`}},
+		{abi.ResourcesList, abi.Request, []string{`{}`}, []string{`true`}},
+		{abi.ResourcesRead, abi.Request, []string{`{"uri":"file:///x"}`}, []string{`{}`, `{"uri":[]}`}},
+		{abi.ResourcesSubscribe, abi.Request, []string{`{"uri":"file:///x"}`}, []string{`{}`}},
+		{abi.SamplingCreate, abi.Request, []string{`{"messages":[],"maxTokens":1}`}, []string{`{}`, `{"messages":{}}`}},
+		{abi.ElicitationCreate, abi.Request, []string{`{"message":"m","requestedSchema":{}}`, `{"message":"m","mode":"url"}`}, []string{`{}`, `{"message":1}`}},
+		{abi.RootsList, abi.Request, []string{`{}`, `{"_meta":{}}`}, []string{`[]`}},
+		{abi.LLMCompletion, abi.Request, []string{`{"messages":[]}`}, []string{`{}`}},
+		{anything, abi.Request, []string{`{}`, `{"a":1}`}, []string{`null`, `[]`}},
+
+		{abi.ToolsList, abi.Response, []string{`{"tools":[]}`}, []string{`{}`, `{"tools":{}}`, `[]`, `{"resultType":"complete"}`, `{"resultType":1}`}},
+		{abi.ToolsCall, abi.Response, []string{`{"content":[]}`, `{"content":[],"structuredContent":{},"isError":true}`, `{"task":{"taskId":"1"}}`,
+			`{"resultType":"input_required","inputRequests":{}}`, `{"inputRequests":{}}`, `{"resultType":"complete","content":[]}`},
+			[]string{`{}`, `{"content":{}}`, `{"content":[],"isError":"no"}`, `{"content":[],"structuredContent":[]}`, `{"task":1}`, `{"inputRequests":[]}`}},
+		{abi.PromptsList, abi.Response, []string{`{"prompts":[]}`}, []string{`{}`}},
+		{abi.PromptsGet, abi.Response, []string{`{"messages":[]}`}, []string{`{}`}},
+		{abi.ResourcesList, abi.Response, []string{`{"resources":[]}`}, []string{`{}`}},
+		{abi.ResourcesRead, abi.Response, []string{`{"contents":[]}`}, []string{`{"content":[]}`}},
+		{abi.ResourcesSubscribe, abi.Response, []string{`{}`}, []string{`null`}},
+		{abi.SamplingCreate, abi.Response, []string{`{"role":"assistant","content":{}}`, `{"role":"assistant","content":[]}`}, []string{`{}`, `{"role":"assistant"}`, `{"role":"assistant","content":"x"}`}},
+		{abi.ElicitationCreate, abi.Response, []string{`{"action":"accept"}`}, []string{`{}`}},
+		{abi.RootsList, abi.Response, []string{`{"roots":[]}`}, []string{`{}`}},
+		{abi.LLMCompletion, abi.Response, []string{`{}`}, []string{`[]`}},
+		{anything, abi.Response, []string{`{}`}, []string{`1`}},
+	} {
+		for _, payload := range c.good {
+			require.NoError(t, checkShape(c.event, c.phase, []byte(payload)), "%s %s %s", c.event, c.phase, payload)
+		}
+		for _, payload := range c.bad {
+			require.Error(t, checkShape(c.event, c.phase, []byte(payload)), "%s %s %s", c.event, c.phase, payload)
+		}
+	}
+}
+
+// FuzzCheckResult: whatever a host answers, judging it neither panics nor lets
+// a changed payload pass as unchanged bytes.
+func FuzzCheckResult(f *testing.F) {
+	for _, payload := range []string{`{"name":"t"}`, `{"name":"u"}`, ``, `null`, `{`, `{"name":"t","name":"t"}`, "\xff", `{"n":1e99999999999}`} {
+		f.Add(payload, true)
+		f.Add(payload, false)
+	}
+	step := &Step{Name: "m", Interceptor: "m", Type: abi.Mutation}
+	f.Fuzz(func(t *testing.T, payload string, modified bool) {
+		inv := abi.Invocation{Name: "m", Event: abi.ToolsCall, Phase: abi.Request, Payload: input}
+		r := echo(abi.Mutation, inv)
+		r.Modified, r.Payload = modified, []byte(payload)
+		err := checkResult(step, &inv, &r)
+		if err == nil && modified && kindOf(r.Payload) != '{' {
+			t.Errorf("%q passes as the params of a call", payload)
+		}
+	})
+}
