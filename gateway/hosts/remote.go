@@ -48,8 +48,8 @@ type remote struct {
 type connection struct {
 	session *mcp.ClientSession
 	// lost is closed when the connection cannot be used any more.
-	lost chan struct{}
-	once sync.Once
+	lost    chan struct{}
+	once    sync.Once
 	release release
 }
 
@@ -91,13 +91,15 @@ func (r *remote) connect(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ending.Go(func() { r.supervise(c) })
 	if r.closed {
+		r.mu.Unlock()
 		c.lose()
+		r.supervise(c)
 		return nil, errClosed
 	}
 	r.conn = c
+	r.ending.Go(func() { r.supervise(c) })
+	r.mu.Unlock()
 	return c, nil
 }
 

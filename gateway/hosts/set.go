@@ -124,7 +124,9 @@ func sameListing(a, b *chain.Listing) bool {
 }
 
 // Close ends all connections and the processes behind them, in parallel, and
-// waits until they are gone. When ctx ends it stops being polite.
+// waits until they are gone: a peer that does not leave when asked is cut off
+// within 2 s. When ctx ends before that, Close returns an error and the rest
+// goes on by itself.
 func (s *Set) Close(ctx context.Context) error {
 	errs := make([]error, len(s.hosts))
 	var all sync.WaitGroup
