@@ -4,15 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // Facts is what can be said of a module without running it.
 type Facts struct {
-	// Flavour is empty when the module is no interceptor module; Refused then
-	// says why.
+	// Flavour is empty when the exports are not those of an interceptor module;
+	// Refused then says why.
 	Flavour Flavour
 	// Digest is the SHA-256 of the file, in hex; Size is its bytes.
 	Digest string
@@ -55,6 +55,9 @@ type ExportFact struct {
 // instance of its own.
 const ResetFresh = "fresh instance per call"
 
+// anyFile stands for the file's name in what Inspect says.
+const anyFile = "FILE.wasm"
+
 // Inspect reads a module without compiling or running it. It fails when the
 // bytes are no module that the strict parser accepts.
 func Inspect(wasm []byte) (Facts, error) {
@@ -71,13 +74,14 @@ func Inspect(wasm []byte) (Facts, error) {
 		Digest: hex.EncodeToString(digest[:]), Size: int64(len(wasm)),
 		Functions: len(m.Functions), LargestBody: m.LargestBody, Reset: ResetFresh,
 	}
-	f.Flavour, f.Refused = check(m, "FILE.wasm", limits)
+	f.Flavour, _ = checkExports(m)
+	_, f.Refused = check(m, anyFile, limits)
 	if m.Memory != nil {
 		f.MemoryMin, f.MemoryMax = int64(m.Memory.Min)*pageBytes, int64(m.Memory.Max)*pageBytes
 	}
 	for _, i := range m.Imports {
-		fact := ImportFact{Module: i.Module, Name: i.Name, Type: kindOrType(i.Kind, i.Type), Problem: checkImport(i, "FILE.wasm")}
-		if i.Module == "weir" {
+		fact := ImportFact{Module: i.Module, Name: i.Name, Type: kindOrType(i.Kind, i.Type), Problem: checkImport(i, anyFile)}
+		if i.Module == abi.ImportModule {
 			fact.Grant = grantImports[i.Name]
 		}
 		f.Imports = append(f.Imports, fact)
@@ -85,7 +89,6 @@ func Inspect(wasm []byte) (Facts, error) {
 	for _, e := range m.Exports {
 		f.Exports = append(f.Exports, ExportFact{Name: e.Name, Type: kindOrType(e.Kind, e.Type)})
 	}
-	f.Imports = slices.Clip(f.Imports)
 	return f, nil
 }
 

@@ -145,7 +145,8 @@ func guard(misbehave func(r *wt.Reactor) []byte, imports ...func(m *wt.Module)) 
 func noLeaks(t *testing.T) {
 	before := goruntime.NumGoroutine()
 	t.Cleanup(func() {
-		require.Eventually(t, func() bool { return goruntime.NumGoroutine() <= before }, 10*time.Second, time.Millisecond,
-			"goroutines were left behind")
+		for patience := time.Now().Add(10 * time.Second); goruntime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+			require.True(t, time.Now().Before(patience), "goroutines were left behind")
+		}
 	})
 }

@@ -1,0 +1,288 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
+	wt "github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/wazero"
+)
+
+func TestGuestsLogWithTheirNames(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
+		var logs logBuffer
+		m := load(t, r, guard(func(r *wt.Reactor) []byte {
+			return wt.Seq(
+				wt.I32(3), r.Text("an error"), wt.Call(r.Log),
+				wt.I32(99), r.Text("no such level"), wt.Call(r.Log),
+				wt.I32(-1), r.Text("nor this"), wt.Call(r.Log),
+				wt.Unreachable)
+		}), logged(&logs))
+		_, err := invoke(m, misbehave)
+		requireReason(t, abi.ReasonTrap, err)
+		records := logs.records(t)
+		require.Len(t, records, 3, "also of a call that fails")
+		require.Equal(t, []any{"ERROR", "ERROR", "DEBUG"}, []any{records[0]["level"], records[1]["level"], records[2]["level"]})
+		for key, value := range map[string]any{
+			"msg": "an error", "module": "guest.wasm", "interceptor": "guard", "event": "tools/call", "phase": "request", "source": "log",
+		} {
+			require.Equal(t, value, records[0][key])
+		}
+	})
+}
+
+func TestLogFloodsAreCounted(t *testing.T) {
+	var logs logBuffer
+	m := load(t, newRuntime(t, wazero.Options{}), guard(func(r *wt.Reactor) []byte {
+		return wt.Seq(
+			wt.I32(1000), wt.Set(1),
+			wt.Loop(wt.I32(1), r.Text("flood"), wt.Call(r.Log),
+				wt.Get(1), wt.I32(1), wt.I32Sub, wt.Set(1), wt.Get(1), wt.BrIf(0)))
+	}), logged(&logs))
+	requireWorks(t, m, misbehave)
+	records := logs.records(t)
+	require.Len(t, records, 101)
+	require.Equal(t, float64(900), records[100]["dropped"])
+	require.Equal(t, float64(4500), records[100]["droppedBytes"])
+}
+
+func TestCloseWaitsForCalls(t *testing.T) {
+	noLeaks(t)
+	r := newRuntime(t, wazero.Options{})
+	b := newBlocker(t, r, runtime.Limits{Calls: 1, CallTime: time.Minute})
+	stop := b.block(t, 1)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := invoke(b.Module, `"fine"`)
+		waiting <- err
+	}()
+
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, b.Close(ended), context.Canceled, "a call runs")
+	requireReason(t, abi.ReasonUnavailable, <-waiting)
+	_, err := invoke(b.Module, `"fine"`)
+	requireReason(t, abi.ReasonUnavailable, err)
+	require.ErrorIs(t, r.Close(ended), context.Canceled, "so the engine stays open")
+	_, err = tryLoad(r, wt.Allowing("guard"))
+	require.ErrorIs(t, err, runtime.ErrClosed)
+
+	closed := make(chan error, 1)
+	go func() { closed <- b.Close(context.Background()) }()
+	select {
+	case err := <-closed:
+		t.Fatalf("closed under a running call: %v", err)
+	default:
+	}
+	requireReason(t, abi.ReasonCancelled, stop())
+	require.NoError(t, <-closed)
+	require.NoError(t, b.Close(context.Background()), "closing twice is fine")
+	require.NoError(t, b.Close(ended), "even with no time to wait")
+}
+
+func TestCloseOfTheRuntimeClosesModules(t *testing.T) {
+	noLeaks(t)
+	engine, err := wazero.New(wazero.Options{})
+	require.NoError(t, err)
+	r := runtime.New(engine)
+	require.Equal(t, engine.Name(), r.Engine())
+	m := load(t, r, wt.Allowing("guard"))
+	requireWorks(t, m, `{}`)
+	require.NoError(t, r.Close(context.Background()))
+	_, err = invoke(m, `{}`)
+	requireReason(t, abi.ReasonUnavailable, err)
+	require.NoError(t, r.Close(context.Background()))
+}
+
+// poisoned_payload: failures of some calls do not affect others, and nothing
+// counts them.
+func TestPoisonedPayloads(t *testing.T) {
+	r := newRuntime(t, wazero.Options{})
+	m := load(t, r, guard(func(*wt.Reactor) []byte { return wt.Unreachable }))
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 500 {
+				_, err := invoke(m, misbehave)
+				if e := abi.AsError(err, "", ""); e == nil || e.Reason != abi.ReasonTrap {
+					t.Errorf("a poisoned call: %v", err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 500 {
+				if _, err := invoke(m, `"fine"`); err != nil {
+					t.Errorf("another call: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Invocations, loads and closes at once: every call ends with a result or one
+// of the reasons that fit, and nothing is left.
+func TestHammer(t *testing.T) {
+	noLeaks(t)
+	r := newRuntime(t, wazero.Options{})
+	wasm := guard(func(*wt.Reactor) []byte { return wt.Unreachable })
+	var current atomic.Pointer[runtime.Module]
+	current.Store(load(t, r, wasm))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			payload := []string{`"fine"`, misbehave}[i%2]
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				inv := call(payload)
+				if i == 5 {
+					inv.Timeout = time.Microsecond
+				}
+				_, err := current.Load().Invoke(context.Background(), inv)
+				if e := abi.AsError(err, "", ""); e != nil {
+					switch e.Reason {
+					case abi.ReasonTrap, abi.ReasonBusy, abi.ReasonUnavailable, abi.ReasonTimeout:
+					default:
+						t.Errorf("unexpected: %v", err)
+					}
+				}
+			}
+		})
+	}
+	for range 50 {
+		next, err := tryLoad(r, wasm)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := current.Swap(next).Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+// brokenEngine panics where it is told to.
+type brokenEngine struct {
+	runtime.Engine
+	where string
+}
+
+func (e brokenEngine) may(where string) {
+	if e.where == where {
+		panic("boom")
+	}
+}
+
+func (e brokenEngine) Compile(ctx context.Context, wasm []byte) (runtime.Code, error) {
+	e.may("compile")
+	code, err := e.Engine.Compile(ctx, wasm)
+	return brokenCode{code, e}, err
+}
+
+type brokenCode struct {
+	runtime.Code
+	brokenEngine
+}
+
+func (c brokenCode) Close(ctx context.Context) error {
+	c.may("close code")
+	return c.Code.Close(ctx)
+}
+
+func (c brokenCode) Instantiate(ctx context.Context, pages uint32) (runtime.Instance, error) {
+	c.may("instantiate")
+	i, err := c.Code.Instantiate(ctx, pages)
+	return brokenInstance{i, c.brokenEngine}, err
+}
+
+type brokenInstance struct {
+	runtime.Instance
+	brokenEngine
+}
+
+func (i brokenInstance) Call(ctx context.Context, export string, args ...uint64) (uint64, error) {
+	i.may("call")
+	if export == abi.ExportInvoke {
+		i.may("invoke")
+	}
+	return i.Instance.Call(ctx, export, args...)
+}
+
+func (i brokenInstance) Close(ctx context.Context) error {
+	err := i.Instance.Close(ctx)
+	i.may("close instance")
+	return err
+}
+
+// A panic inside an engine ends one call or one load, never the process.
+func TestPanicsOfTheEngineAreCaught(t *testing.T) {
+	engine := func(where string) *runtime.Runtime {
+		e, err := wazero.New(wazero.Options{})
+		require.NoError(t, err)
+		return runtime.New(brokenEngine{e, where}, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	}
+	for _, where := range []string{"compile", "instantiate", "call"} {
+		r := engine(where)
+		_, err := tryLoad(r, wt.Allowing("guard"))
+		require.ErrorContains(t, err, "boom", where)
+		require.NoError(t, r.Close(context.Background()))
+	}
+	r := engine("invoke")
+	_, err := invoke(load(t, r, wt.Allowing("guard")), `{}`)
+	requireReason(t, abi.ReasonTrap, err)
+	require.NoError(t, r.Close(context.Background()))
+
+	r = engine("close instance")
+	requireWorks(t, load(t, r, wt.Allowing("guard")), `{}`)
+	require.NoError(t, r.Close(context.Background()))
+
+	r = engine("close code")
+	m := load(t, r, wt.Allowing("guard"))
+	require.ErrorContains(t, m.Close(context.Background()), "boom")
+	require.NoError(t, r.Close(context.Background()))
+}
+
+// An error of an engine that is no fault of the guest's has a reason too.
+func TestAnEngineThatOnlyFails(t *testing.T) {
+	r := runtime.New(failingEngine{})
+	_, err := tryLoad(r, wt.Allowing("guard"))
+	require.ErrorContains(t, err, "guest.wasm: describe failed (trap): no instance today")
+	require.NoError(t, r.Close(context.Background()))
+}
+
+type failingEngine struct{}
+
+func (failingEngine) Name() string                                            { return "failing" }
+func (failingEngine) Close(context.Context) error                             { return nil }
+func (f failingEngine) Compile(context.Context, []byte) (runtime.Code, error) { return f, nil }
+func (failingEngine) Instantiate(context.Context, uint32) (runtime.Instance, error) {
+	return nil, errors.New("no instance today")
+}
+
+func BenchmarkInvoke(b *testing.B) {
+	r := newRuntime(b, wazero.Options{})
+	m := load(b, r, wt.Allowing("guard"))
+	inv := call(`{"name":"tool","arguments":{"text":"some words of a request"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Invoke(context.Background(), inv); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
