@@ -341,3 +341,24 @@ func TestSameNameTwoHostsIsStable(t *testing.T) {
 		require.Equal(t, "first", plan.steps[1].Host)
 	}
 }
+
+// TestBadHintOneDescriptor is bad_hint_one_descriptor of field-cases.md, for a
+// remote host: four of its five serve.
+func TestBadHintOneDescriptor(t *testing.T) {
+	for _, bad := range []string{`1.5`, `3e9`, `"high"`, `{"request":0.5}`} {
+		var list []string
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			hint := "7"
+			if name == "c" {
+				hint = bad
+			}
+			list = append(list, `{"name":"`+name+`","type":"mutation","hooks":[{"events":["*"],"phase":"request"}],"priorityHint":`+hint+`}`)
+		}
+		page, err := abi.ReadPage([]byte(`{"interceptors":[` + strings.Join(list, ",") + `]}`))
+		require.NoError(t, err)
+		plan := NewPlan([]Listing{{Host: host("h"), Interceptors: page.Interceptors, Skipped: page.Skipped}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+		require.Equal(t, "h/a h/b h/d h/e", shown(plan), bad)
+		require.Equal(t, "h/c:malformed", left(plan), bad)
+		require.False(t, plan.Blocked())
+	}
+}

@@ -75,7 +75,7 @@ func (x *Executor) Execute(ctx context.Context, plan *Plan, op Operation) Outcom
 	case plan.Blocked():
 		f := plan.failures[0]
 		r.out.Status = StatusDiscoveryFailed
-		r.out.Aborted = &Abort{Interceptor: f.Interceptor, Host: f.Host, Type: f.Type, Reason: string(f.Reason)}
+		r.out.Aborted = &Abort{Interceptor: f.Interceptor, Host: f.Host, Type: f.Type, Reason: string(f.Reason), Detail: f.Detail}
 	case plan.Empty():
 		r.out.FinalPayload = op.Payload
 	default:

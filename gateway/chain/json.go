@@ -16,7 +16,7 @@ func (o *Outcome) AppendJSON(dst []byte) []byte { return o.appendJSON(dst, true)
 func (o *Outcome) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 
 // AppendRecord appends the outcome without the final payload, without those of
-// mutations and without suggested values: what may go to a log.
+// mutations and without suggested values, on one line: what may go to a log.
 func (o *Outcome) AppendRecord(dst []byte) []byte { return o.appendJSON(dst, false) }
 
 func (o *Outcome) appendJSON(dst []byte, payloads bool) []byte {
@@ -47,6 +47,7 @@ func (o *Outcome) appendJSON(dst []byte, payloads bool) []byte {
 		v.optString("host", a.Host)
 		v.optString("type", string(a.Type))
 		v.string("reason", a.Reason)
+		v.optString("detail", a.Detail)
 		w.b = v.close()
 	}
 	return w.close()
@@ -69,6 +70,7 @@ func (r *StepResult) appendJSON(dst []byte, payloads bool) []byte {
 		result := *r.Result
 		if !payloads {
 			result.Payload, result.Suggestions = nil, nil
+			result.Info, result.Metrics = wire.Flat(nil, result.Info), wire.Flat(nil, result.Metrics)
 		}
 		w.key("result")
 		w.b = result.AppendJSON(w.b)
@@ -89,8 +91,8 @@ func (r *StepResult) appendJSON(dst []byte, payloads bool) []byte {
 	return w.close()
 }
 
-// AppendJSON appends the report of a sink as one JSON object, as it may go to
-// a log.
+// AppendJSON appends the report of a sink as one JSON object on one line, as
+// it may go to a log.
 func (r *SinkReport) AppendJSON(dst []byte) []byte {
 	w := open(dst)
 	w.string("event", r.Event)

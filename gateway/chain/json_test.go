@@ -89,3 +89,15 @@ func TestPlanJSON(t *testing.T) {
 	require.NotContains(t, string(p.AppendJSON(nil)), "s3cret")
 	golden(t, "plan_empty.json", planOf(t, nil).AppendJSON(nil))
 }
+
+// TestRecordsAreOneLine: what an interceptor says cannot forge a log line.
+func TestRecordsAreOneLine(t *testing.T) {
+	says := twisted(verdict(true, "", abi.Message{Message: "a\r\nb"}), func(r *abi.Result) { r.Info = json.RawMessage("{\r\n\"a\":\n1}") })
+	out := execute(t, Operation{Payload: json.RawMessage("{\n\"name\":\"t\"}")}, Sending, nil, host("h", validator("v", says), validator("w", pass), mutator("m", unmodified)))
+	record := out.AppendRecord(nil)
+	require.True(t, json.Valid(record))
+	require.NotContains(t, string(record), "\n")
+	require.NotContains(t, string(record), "\r")
+	require.Contains(t, string(record), `"info":{"a":1}`)
+	require.NotContains(t, string(record), "null")
+}

@@ -631,3 +631,32 @@ func inOrder(parts []part, typ abi.Type) (order []part) {
 	}
 	return order
 }
+
+// TestPlanIgnoresTheOrderOfLists: a plan says the same, down to what was left
+// out, in whatever order hosts list what they have.
+func TestPlanIgnoresTheOrderOfLists(t *testing.T) {
+	for seed := range uint64(300) {
+		s := invent(rand.New(rand.NewPCG(seed, 2625)))
+		policy, err := NewPolicy(s.entries)
+		require.NoError(t, err)
+		var hosts []*mock
+		for _, a := range s.hosts {
+			m := host(a.name)
+			for i, c := range a.cast {
+				if !slices.ContainsFunc(a.cast[:i], func(o role) bool { return o.Name == c.Name }) { // of duplicates the first counts
+					m.list = append(m.list, interceptor{c.Descriptor, nil})
+				}
+			}
+			hosts = append(hosts, m)
+		}
+		want := ""
+		for name, arrange := range arrangements {
+			plan := NewPlan(listings(hosts, arrange), policy, abi.ToolsCall, s.phase, s.direction, s.version)
+			got := string(plan.AppendJSON(nil))
+			if want == "" {
+				want = got
+			}
+			require.Equal(t, want, got, "seed %d, %s\n%s", seed, name, s)
+		}
+	}
+}

@@ -70,6 +70,8 @@ type Abort struct {
 	// Reason is [ReasonRejected] for a verdict, an [abi.Reason] for a failure and a
 	// [DiscoveryReason] where discovery failed.
 	Reason string
+	// Detail says more where discovery failed. It is for the operator only.
+	Detail string
 	// Messages are the findings of the verdict. They cross to the requester only
 	// where protocol.md §6 (Blocked) allows it.
 	Messages []abi.Message

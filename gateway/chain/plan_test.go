@@ -325,3 +325,32 @@ func TestListingWithoutAHost(t *testing.T) {
 	p = NewPlan([]Listing{{Err: errors.New("x"), FailOpen: true}}, nil, abi.ToolsCall, abi.Request, Sending, "")
 	require.True(t, p.Empty())
 }
+
+// TestUnmatched: a misspelled guard is told of.
+func TestUnmatched(t *testing.T) {
+	policy, err := NewPolicy([]Entry{
+		{Interceptor: "v", Source: "f:1"},
+		{Interceptor: "V", Source: "f:2"},
+		{Interceptor: "v", Host: "b", Source: "f:3"},
+		{Interceptor: "*", Host: "c", Source: "f:4"},
+		{Interceptor: "w", As: "x", Source: "f:5"},
+		{Interceptor: "*", Host: "dead", Source: "f:6"},
+		{Interceptor: "*", Source: "f:7"},
+	})
+	require.NoError(t, err)
+	hosts := []*mock{host("a", validator("v", pass)), host("b", validator("x", pass))}
+	require.Equal(t, []Unmatched{
+		{Source: "f:2", Target: `"V"`},
+		{Source: "f:3", Target: `"v" on host "b"`},
+		{Source: "f:4", Target: `"*" on host "c"`},
+		{Source: "f:5", Target: `"w" as "x"`},
+		{Source: "f:6", Target: `"*" on host "dead"`},
+	}, policy.Unmatched(listings(hosts, nil)))
+
+	hosts = append(hosts, &mock{name: "dead", err: errors.New("down")})
+	last := policy.Unmatched(listings(hosts, nil))
+	require.Equal(t, `f:6: the entry for interceptor "*" on host "dead" matches nothing that any host lists so far`, last[len(last)-1].String())
+	require.True(t, last[0].Pending, "the dead host may list it yet")
+	require.False(t, last[1].Pending, "the host that it names is there")
+	require.Empty(t, (*Policy)(nil).Unmatched(nil))
+}

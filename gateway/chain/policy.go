@@ -187,6 +187,7 @@ type Policy struct {
 	aliases  map[string][]*alias // by original name, in the order of entries
 	names    map[string]*alias   // by the copy's name
 	required []requirement
+	targets  []target // of all entries, in their order
 }
 
 // NewPolicy checks entries and makes a policy of them. It refuses all that can
@@ -286,6 +287,7 @@ func (e *Entry) check() error {
 
 // add files e under what it addresses.
 func (p *Policy) add(e *Entry) error {
+	p.targets = append(p.targets, target{e.Interceptor, e.Host, e.target(), e.Source})
 	var a *alias
 	if e.As == "" {
 		at := address{e.Interceptor, e.Host}
