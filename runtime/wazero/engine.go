@@ -82,7 +82,7 @@ func New(o Options) (*Engine, error) {
 	if e.main, err = link(ctx, e.config.WithCompilationCache(e.cache)); err != nil {
 		return nil, errors.Join(err, e.cache.Close(ctx))
 	}
-	if e.name, err = e.main.name(ctx); err != nil {
+	if e.name, err = name(ctx, e.config); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
 	return e, nil
@@ -198,12 +198,13 @@ var probe = []byte("\x00asm\x01\x00\x00\x00" +
 
 // name finds out whether wazero compiles or interprets here, which it does not
 // tell, by what its functions are.
-func (l *linked) name(ctx context.Context) (string, error) {
-	m, err := l.InstantiateWithConfig(ctx, probe, wazero.NewModuleConfig().WithName(""))
+func name(ctx context.Context, config wazero.RuntimeConfig) (string, error) {
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	defer r.Close(ctx)
+	m, err := r.InstantiateWithConfig(ctx, probe, moduleConfig)
 	if err != nil {
 		return "", err
 	}
-	defer m.Close(ctx)
 	if strings.Contains(fmt.Sprintf("%T", m.ExportedFunction("f")), "interpreter") {
 		return "wazero (interpreter)", nil
 	}

@@ -1,0 +1,201 @@
+package wazero
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	wt "github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime"
+)
+
+var ctx = context.Background()
+
+func newEngine(t *testing.T, o Options) *Engine {
+	e, err := New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close(ctx)) })
+	return e
+}
+
+// adder exports "add", and "grow", which grows memory.
+func adder() []byte {
+	m := &wt.Module{}
+	m.Memory(1)
+	m.Export("add", m.Func("ii:i", "", wt.Get(0), wt.Get(1), wt.I32Add))
+	m.Export("grow", m.Func("i:i", "", wt.Get(0), wt.MemoryGrow))
+	m.Export("nothing", m.Func("", ""))
+	m.Export("trap", m.Func("", "", wt.Unreachable))
+	m.Export("loop", m.Func("", "", wt.Loop(wt.Br(0))))
+	return m.Bytes()
+}
+
+func instantiate(t *testing.T, e *Engine, wasm []byte, pages uint32) runtime.Instance {
+	code, err := e.Compile(ctx, wasm)
+	require.NoError(t, err)
+	i, err := code.Instantiate(ctx, pages)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, i.Close(ctx))
+		require.NoError(t, code.Close(ctx))
+	})
+	return i
+}
+
+func TestName(t *testing.T) {
+	require.Equal(t, "wazero (interpreter)", newEngine(t, Options{Interpreter: true}).Name())
+	require.Contains(t, []string{"wazero (compiler)", "wazero (interpreter)"}, newEngine(t, Options{}).Name())
+}
+
+func TestCallsAndFaults(t *testing.T) {
+	for _, o := range []Options{{}, {Interpreter: true}} {
+		e := newEngine(t, o)
+		i := instantiate(t, e, adder(), 1)
+		sum, err := i.Call(ctx, "add", 40, 2)
+		require.NoError(t, err)
+		require.Equal(t, uint64(42), sum)
+		none, err := i.Call(ctx, "nothing")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		_, err = i.Call(ctx, "missing")
+		require.ErrorContains(t, err, "no such export: missing")
+
+		grown, err := i.Call(ctx, "grow", 1)
+		require.NoError(t, err)
+		require.Equal(t, uint32(0xffffffff), uint32(grown))
+		_, err = i.Call(ctx, "trap")
+		var fault *runtime.Fault
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, runtime.FaultTrap, fault.Kind)
+		require.True(t, fault.GrowthRefused)
+
+		i = instantiate(t, e, adder(), 1)
+		late, cancel := context.WithTimeoutCause(ctx, 1, errors.New("late"))
+		defer cancel()
+		_, err = i.Call(late, "loop")
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, runtime.FaultInterrupted, fault.Kind)
+		require.False(t, fault.GrowthRefused)
+	}
+}
+
+// What the runtime says WASI's functions are agrees with what wazero, an
+// implementation by other people, says.
+func TestTypesOfWASI(t *testing.T) {
+	r := wazero.NewRuntime(ctx)
+	defer r.Close(ctx)
+	host, err := wasi_snapshot_preview1.NewBuilder(r).Compile(ctx)
+	require.NoError(t, err)
+	theirs := host.ExportedFunctions()
+	ours := map[string]bool{}
+	for _, f := range runtime.HostFuncs() {
+		if f.Module != wasi_snapshot_preview1.ModuleName {
+			continue
+		}
+		ours[f.Name] = true
+		require.Contains(t, theirs, f.Name)
+		require.True(t, slices.Equal(theirs[f.Name].ParamTypes(), valueTypes(f.Type.Params)), f.Name)
+		require.True(t, slices.Equal(theirs[f.Name].ResultTypes(), valueTypes(f.Type.Results)), f.Name)
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(theirs)), slices.Collect(maps.Keys(ours)))
+}
+
+func TestMemoryGrowsWithoutMoreThanItsLimit(t *testing.T) {
+	m := &linearMemory{max: 10 << 16}
+	require.Len(t, m.Reallocate(0), 0)
+	require.NotNil(t, m.Reallocate(0))
+	m.Reallocate(1 << 16)[5] = 7
+	for pages := uint64(2); pages <= 10; pages++ {
+		b := m.Reallocate(pages << 16)
+		require.Len(t, b, int(pages<<16))
+		require.LessOrEqual(t, cap(b), 10<<16)
+		require.Equal(t, byte(7), b[5], "what was there stays")
+		require.Zero(t, bytes.Count(b[len(b)-1<<16:], []byte{1}))
+		b[len(b)-1] = 1
+	}
+	require.False(t, m.refused)
+	require.Nil(t, m.Reallocate(11<<16))
+	require.True(t, m.refused)
+}
+
+// cached returns the files of the cache.
+func cached(t *testing.T, dir string) (files []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
+func TestDiskCache(t *testing.T) {
+	if newEngine(t, Options{}).Name() != "wazero (compiler)" {
+		t.Skip("the interpreter has nothing to cache")
+	}
+	dir := filepath.Join(t.TempDir(), "made", "by", "weir")
+	use := func(logger *slog.Logger) {
+		e, err := New(Options{CacheDir: dir, Logger: logger})
+		require.NoError(t, err)
+		i := instantiate(t, e, adder(), 1)
+		sum, err := i.Call(ctx, "add", 1, 2)
+		require.NoError(t, err)
+		require.Equal(t, uint64(3), sum)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	use(quiet)
+	files := cached(t, dir)
+	require.Len(t, files, 1, "guests are cached, host functions are not")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	use(quiet)
+	require.Equal(t, files, cached(t, dir), "the second engine finds it")
+
+	// An entry that was cut off or overwritten costs time, nothing else.
+	entry, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	flipped := slices.Clone(entry)
+	flipped[len(flipped)/2] ^= 0xff
+	for name, broken := range map[string][]byte{
+		"empty": {}, "cut": entry[:len(entry)/2], "foreign": []byte("not code at all, but long enough to have a header"), "flipped": flipped,
+	} {
+		require.NoError(t, os.WriteFile(files[0], broken, 0o600))
+		var log bytes.Buffer
+		use(slog.New(slog.NewTextHandler(&log, nil)))
+		t.Logf("%s: %s", name, log.String())
+	}
+}
+
+func TestCacheFoldersThatAreNotSafe(t *testing.T) {
+	open := t.TempDir()
+	require.NoError(t, os.Chmod(open, 0o777))
+	_, err := New(Options{CacheDir: open})
+	require.ErrorContains(t, err, "chmod 700")
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = New(Options{CacheDir: file})
+	require.ErrorContains(t, err, "compile cache: ")
+}
+
+// What does not compile does not compile without the cache either.
+func TestInvalidModules(t *testing.T) {
+	m := &wt.Module{}
+	m.Func(":i", "") // leaves nothing on the stack
+	for _, o := range []Options{{}, {CacheDir: filepath.Join(t.TempDir(), "cache")}} {
+		_, err := newEngine(t, o).Compile(ctx, m.Bytes())
+		require.ErrorContains(t, err, "invalid function[0]")
+	}
+}
