@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ func execute(t *testing.T, op Operation, direction Direction, entries []Entry, h
 	return NewExecutor(Options{}).Execute(t.Context(), plan, op)
 }
 
-// TestEverythingElseCrosses is the rest of the deadline, failure and
+// TestExecution is the rest of the deadline, failure and
 // cancellation rules of protocol.md §5, as rows like those of §7.
 func TestExecution(t *testing.T) {
 	half := second / 2
@@ -213,10 +214,7 @@ func TestWhatAHostIsGiven(t *testing.T) {
 
 func TestEmptyPayload(t *testing.T) {
 	h := host("h", validator("v", pass), mutator("m", unmodified))
-	policy := []Entry(nil)
-	p, err := NewPolicy(policy)
-	require.NoError(t, err)
-	plan := NewPlan(listings([]*mock{h}, nil), p, abi.ToolsList, abi.Request, Sending, "")
+	plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsList, abi.Request, Sending, "")
 	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{})
 	require.True(t, out.Released())
 	require.False(t, out.Modified)
@@ -297,7 +295,7 @@ func TestSingleCallsSpawnNothing(t *testing.T) {
 	mine := func(then behaviour) behaviour {
 		return func(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
 			stack := make([]byte, 1<<16)
-			inline := contains(stack[:runtime.Stack(stack, false)], "TestSingleCallsSpawnNothing(")
+			inline := bytes.Contains(stack[:runtime.Stack(stack, false)], []byte("TestSingleCallsSpawnNothing("))
 			mu.Lock()
 			defer mu.Unlock()
 			seen[inv.Name] = inline
@@ -311,15 +309,6 @@ func TestSingleCallsSpawnNothing(t *testing.T) {
 	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Minute})
 	require.True(t, out.Released(), "%+v", out)
 	require.Equal(t, map[string]bool{"m": true, "n": true, "v": false, "w": true}, seen)
-}
-
-func contains(text []byte, part string) bool {
-	for i := range len(text) - len(part) + 1 {
-		if string(text[i:i+len(part)]) == part {
-			return true
-		}
-	}
-	return false
 }
 
 // TestPromptHostsFailAlike: inline or not, the rules are the same.

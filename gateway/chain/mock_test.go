@@ -120,7 +120,7 @@ func compat(from, to string) option {
 	return func(d *abi.Descriptor) { d.Compat = &abi.Compat{MinProtocol: from, MaxProtocol: to} }
 }
 
-func make1(typ abi.Type, name string, does behaviour, options []option) interceptor {
+func describe(typ abi.Type, name string, does behaviour, options []option) interceptor {
 	i := interceptor{abi.Descriptor{Name: name, Type: typ, Mode: abi.Active, Hooks: abi.OnBoth("*")}, does}
 	for _, o := range options {
 		o(&i.Descriptor)
@@ -129,15 +129,15 @@ func make1(typ abi.Type, name string, does behaviour, options []option) intercep
 }
 
 func validator(name string, does behaviour, options ...option) interceptor {
-	return make1(abi.Validation, name, does, options)
+	return describe(abi.Validation, name, does, options)
 }
 
 func mutator(name string, does behaviour, options ...option) interceptor {
-	return make1(abi.Mutation, name, does, options)
+	return describe(abi.Mutation, name, does, options)
 }
 
 func sink(name string, does behaviour, options ...option) interceptor {
-	return make1(abi.Sink, name, does, options)
+	return describe(abi.Sink, name, does, options)
 }
 
 // The answers. Each echoes its invocation.
