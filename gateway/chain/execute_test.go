@@ -378,3 +378,40 @@ func TestOnePlanManyAtOnce(t *testing.T) {
 	require.NoError(t, sinks.Drain(t.Context()))
 	require.Equal(t, map[Effect]int{EffectRecorded: n * 9 / 10, EffectLost: n * 9 / 10}, reports)
 }
+
+// TestOfTwoDeadlinesTheEarlierIsNamed: the limit in the error is the one that
+// fired.
+func TestOfTwoDeadlinesTheEarlierIsNamed(t *testing.T) {
+	for _, c := range []struct{ own, aggregate, want time.Duration }{
+		{time.Minute, time.Second, time.Second},
+		{time.Second, time.Minute, time.Second},
+		{time.Second, 0, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+			ctx, cancel := context.WithTimeout(t.Context(), c.own)
+			defer cancel()
+			out := NewExecutor(Options{}).Execute(ctx, plan, Operation{Payload: input, Timeout: c.aggregate})
+			require.Equal(t, StatusTimeout, out.Status)
+			require.Equal(t, c.want, out.Results[0].Err.Limit)
+		})
+	}
+}
+
+// TestTheRequesterLeavesDuringAWave: nobody is told of a verdict that came
+// before.
+func TestTheRequesterLeavesDuringAWave(t *testing.T) {
+	for _, direction := range []Direction{Sending, Receiving} {
+		synctest.Test(t, func(t *testing.T) {
+			h := host("h", validator("v", reject), validator("w", hangs), mutator("m", tag), sink("s", recorded))
+			plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, direction, "")
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			out := NewExecutor(Options{}).Execute(ctx, plan, Operation{Payload: input, Timeout: time.Minute})
+			require.Equal(t, StatusCancelled, out.Status)
+			require.Nil(t, out.Aborted)
+			require.Nil(t, out.FinalPayload)
+			require.Empty(t, h.called("s"))
+		})
+	}
+}
