@@ -25,7 +25,8 @@ func (s *session) pump(from *peer) {
 				s.refuse(from, long.Kind, long.ID, codeInvalidRequest, textTooLarge, Discard{Cause: TooLarge, Detail: long.Error()})
 				continue
 			}
-			from.read <- err
+			from.readErr = err
+			close(from.ended)
 			return
 		}
 		from.spoke.Store(true)

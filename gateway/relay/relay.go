@@ -98,13 +98,15 @@ type peer struct {
 	deaf     chan struct{}
 	deafOnce sync.Once
 	spoke    atomic.Bool
-	read     chan error // the end of its pump
+	// ended is closed when its pump has ended, with readErr.
+	ended   chan struct{}
+	readErr error
 }
 
 func newPeer(side Side, end End, l Limits) *peer {
 	return &peer{
 		side: side, end: end, asked: newTable(l), gate: newGate(l.Plans, l.PlanBytes),
-		deaf: make(chan struct{}), read: make(chan error, 1),
+		deaf: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -152,27 +154,21 @@ func (s *session) run(ctx context.Context) error {
 	go s.pump(s.backend)
 
 	var err error
-	clientEnded, backendEnded := false, false
 	select {
-	case readErr := <-s.client.read:
-		clientEnded = true
-		if readErr != io.EOF {
-			err = fmt.Errorf("reading from the client: %w", readErr)
+	case <-s.client.ended:
+		if s.client.readErr != io.EOF {
+			err = fmt.Errorf("reading from the client: %w", s.client.readErr)
 		}
-		backendEnded = s.finishClient(ctx)
+		s.finishClient(ctx)
 	case <-s.client.deaf:
 		err = errors.New("the client does not take messages any more")
-	case readErr := <-s.backend.read:
-		backendEnded = true
-		err = s.backendGone(ctx, readErr)
+	case <-s.backend.ended:
+		err = s.backendGone(ctx, s.backend.readErr)
 	case <-s.backend.deaf:
 		// What it still said before it went is worth reading.
 		readErr := errors.New("it does not take messages any more")
-		select {
-		case readErr = <-s.backend.read:
-			backendEnded = true
-		case <-time.After(s.Grace):
-		case <-ctx.Done():
+		if waitFor(ctx, s.Grace, s.backend.ended) {
+			readErr = s.backend.readErr
 		}
 		err = s.backendGone(ctx, readErr)
 	case err = <-s.fatal:
@@ -184,19 +180,34 @@ func (s *session) run(ctx context.Context) error {
 		s.backend.gate.wait(grace)
 		stop()
 	}
-	s.end(clientEnded, backendEnded)
+	s.end()
 	return err
 }
 
-// finishClient serves what the client asked before it closed its side. It says
-// whether the backend has ended.
-func (s *session) finishClient(ctx context.Context) (backendEnded bool) {
+// waitFor waits for a channel to be closed, at most for d and while ctx lasts.
+func waitFor(ctx context.Context, d time.Duration, closed chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-closed:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// finishClient serves what the client asked before it closed its side.
+func (s *session) finishClient(ctx context.Context) {
 	defer s.within(ctx, s.Drain+s.Grace)()
 	drain, stop := context.WithTimeout(ctx, s.Drain)
 	defer stop()
 	go func() {
+		// Without an answer or somebody who takes it there is nothing to wait for.
 		select {
 		case <-s.client.deaf:
+			stop()
+		case <-s.backend.ended:
 			stop()
 		case <-drain.Done():
 		}
@@ -208,25 +219,17 @@ func (s *session) finishClient(ctx context.Context) (backendEnded bool) {
 	s.closeWrite(s.backend)
 	select {
 	case <-s.client.asked.empty():
-	case err := <-s.backend.read:
-		if open := s.failOpen(s.client, codeInternal, textBackendGone); open > 0 {
-			s.Logger.Warn("the backend ended with requests open", "open", open, "error", err)
+		waitFor(drain, s.Grace, s.backend.ended)
+	case <-s.backend.ended:
+		if err := s.backendGone(ctx, s.backend.readErr); err.Open > 0 {
+			s.Logger.Warn("the client has closed its side", "error", err)
 		}
-		return true
 	case <-drain.Done():
 	}
-	select {
-	case <-s.backend.read:
-		return true
-	case <-time.After(s.Grace):
-	case <-s.client.deaf:
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // backendGone answers what the backend has left open.
-func (s *session) backendGone(ctx context.Context, readErr error) error {
+func (s *session) backendGone(ctx context.Context, readErr error) *BackendGone {
 	gone := &BackendGone{Spoke: s.backend.spoke.Load()}
 	if readErr != io.EOF {
 		gone.Err = readErr
@@ -257,35 +260,23 @@ func (s *session) within(ctx context.Context, d time.Duration) (stop func()) {
 }
 
 // end stops everything.
-func (s *session) end(clientEnded, backendEnded bool) {
+func (s *session) end() {
 	stop := s.within(context.Background(), 2*s.Grace)
 	s.failOpen(s.client, codeInternal, textClosing)
-	if !backendEnded {
-		s.failOpen(s.backend, codeInternal, textClosing)
-		s.closeWrite(s.backend)
-	}
+	s.failOpen(s.backend, codeInternal, textClosing)
+	s.closeWrite(s.backend)
 	s.stopPlans()
 	s.client.gate.close()
 	s.backend.gate.close()
-	if !backendEnded {
-		select {
-		case <-s.backend.read:
-			backendEnded = true
-		case <-time.After(s.Grace):
-		}
-	}
+	waitFor(context.Background(), s.Grace, s.backend.ended)
 	stop()
 	for _, p := range []*peer{s.backend, s.client} {
 		if err := p.end.Close(); err != nil {
 			s.Logger.Debug("closing failed", "side", p.side.String(), "error", err)
 		}
 	}
-	if !backendEnded {
-		<-s.backend.read
-	}
-	if !clientEnded {
-		<-s.client.read
-	}
+	<-s.backend.ended
+	<-s.client.ended
 	s.client.gate.wait(context.Background())
 	s.backend.gate.wait(context.Background())
 }
