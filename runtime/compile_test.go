@@ -1,0 +1,194 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	wt "github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime/meter"
+)
+
+// slowEngine takes a second for each compilation and counts how many it does
+// at once.
+type slowEngine struct{ running, most, total atomic.Int64 }
+
+func (*slowEngine) Name() string                { return "slow" }
+func (*slowEngine) Close(context.Context) error { return nil }
+
+func (e *slowEngine) Compile(context.Context, []byte) (Code, error) {
+	n := e.running.Add(1)
+	defer e.running.Add(-1)
+	for most := e.most.Load(); n > most && !e.most.CompareAndSwap(most, n); most = e.most.Load() {
+	}
+	e.total.Add(1)
+	time.Sleep(time.Second)
+	return nil, errors.New("compiles nothing")
+}
+
+func compileAll(r *Runtime, body int, modules ...[]byte) {
+	var wg sync.WaitGroup
+	for _, wasm := range modules {
+		wg.Go(func() { _, _ = r.compile(context.Background(), &meter.Module{LargestBody: body}, wasm) })
+	}
+	wg.Wait()
+}
+
+func TestCompilationsStayWithinABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &slowEngine{}
+		r := New(e)
+		compileAll(r, 400<<10, []byte("a"), []byte("b"), []byte("c"), []byte("d")) // 273 MiB each
+		require.Equal(t, int64(2), e.most.Load())
+		require.Equal(t, int64(4), e.total.Load())
+
+		e = &slowEngine{}
+		r = New(e)
+		compileAll(r, 10<<20, []byte("a"), []byte("b")) // over the budget: alone
+		require.Equal(t, int64(1), e.most.Load())
+		require.Equal(t, int64(2), e.total.Load())
+	})
+}
+
+func TestEqualBytesAreNotCompiledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &slowEngine{}
+		r := New(e)
+		compileAll(r, 1, []byte("a"), []byte("a"), []byte("a"))
+		require.Equal(t, int64(1), e.most.Load())
+		require.Empty(t, r.flights.locks, "no lock is kept")
+	})
+}
+
+func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(&slowEngine{})
+		go compileAll(r, 10<<20, []byte("a"))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		for _, wasm := range []string{"a", "b"} { // for its lock, for memory
+			_, err := r.compile(ctx, &meter.Module{LargestBody: 10 << 20}, []byte(wasm))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		time.Sleep(2 * time.Second)
+		require.Empty(t, r.flights.locks)
+	})
+}
+
+// What reaches an engine is the module with its tables bounded and its memory
+// not, and without custom sections; nothing else changes.
+func TestBounded(t *testing.T) {
+	limits := Limits{TableElements: 100, Memory: 1 << 20}
+	r := wt.NewReactor(wt.Validator("guard"))
+	r.Memory(2, 5)
+	r.Table(1)
+	r.Table(2, 50)
+	r.Table(3, 5000)
+	r.Custom("name", []byte("x"))
+	r.Invoke("", r.Answer(`{}`))
+	before, err := meter.Parse(r.Bytes())
+	require.NoError(t, err)
+	after, err := meter.Parse(bounded(before, limits))
+	require.NoError(t, err)
+
+	var highest []uint32
+	for i, table := range after.Tables {
+		require.True(t, table.HasMax)
+		require.Equal(t, before.Tables[i].Min, table.Min)
+		highest = append(highest, table.Max)
+	}
+	require.Equal(t, []uint32{100, 50, 100}, highest)
+	require.Equal(t, uint32(2), after.Memory.Min)
+	require.False(t, after.Memory.HasMax)
+	require.Empty(t, after.Custom)
+	require.Equal(t, before.Exports, after.Exports)
+	require.Equal(t, before.Imports, after.Imports)
+	require.Equal(t, before.LargestBody, after.LargestBody)
+	require.Equal(t, before.DataSegments, after.DataSegments)
+
+	require.Equal(t, uint32(5), maxPages(before, limits))
+	before.Memory.Max = 500
+	require.Equal(t, uint32(16), maxPages(before, limits))
+	before.Memory.HasMax = false
+	require.Equal(t, uint32(16), maxPages(before, limits))
+}
+
+func TestDefaultLimits(t *testing.T) {
+	got, err := Limits{}.orDefaults()
+	require.NoError(t, err)
+	require.Equal(t, DefaultLimits(), got)
+
+	got, err = Limits{Calls: 3}.orDefaults()
+	require.NoError(t, err)
+	require.Equal(t, 12, got.Queue, "4 times the calls")
+
+	got, err = Limits{Queue: -1, LogLines: -1}.orDefaults()
+	require.NoError(t, err)
+	require.Zero(t, got.Queue)
+	require.Zero(t, got.LogLines)
+
+	got, err = Limits{Memory: 100_000}.orDefaults()
+	require.NoError(t, err)
+	require.Equal(t, uint32(1), got.pages(), "whole pages count")
+}
+
+func TestPrintable(t *testing.T) {
+	for name, want := range map[string]string{
+		"fd_write": "fd_write", "": `""`, "two words": `"two words"`, "a\x1b[31m": `"a\x1b[31m"`, "é": `"\u00e9"`, `"`: `"\""`,
+	} {
+		require.Equal(t, want, printable(name))
+	}
+	require.Less(t, len(printable(string(make([]byte, 1<<20)))), 1000)
+}
+
+// Whatever stops a guest has a reason, and text that is safe to log.
+func TestCausesAreBounded(t *testing.T) {
+	f := failureOf(context.Background(), &Fault{Err: errors.New("a\xff" + string(make([]byte, 1<<20)))})
+	require.Less(t, len(f.cause.Error()), 3*maxCause)
+	require.Contains(t, f.cause.Error(), "a\uFFFD")
+	require.Equal(t, "x (after a refused growth of memory)", (&Fault{GrowthRefused: true, Err: errors.New("x")}).Error())
+}
+
+func FuzzReadDescriptors(f *testing.F) {
+	f.Add([]byte(`{"interceptors":[{"name":"guard","type":"validation","hooks":[{"events":["tools/call"],"phase":"request"}]}]}`))
+	f.Add([]byte(`{"interceptors":[]}`))
+	f.Add([]byte(`{"interceptors":[{}],"nextCursor":""}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := readDescriptors(b)
+		if err != nil {
+			require.Empty(t, list)
+			return
+		}
+		require.NotEmpty(t, list)
+		require.Len(t, interceptorsByName(list), len(list))
+	})
+}
+
+// Whatever is accepted of a mutated module is accepted of its bounded form.
+func FuzzBounded(f *testing.F) {
+	f.Add(wt.Allowing("guard"))
+	r := wt.NewReactor(wt.Validator("guard"))
+	r.Table(1, 5)
+	r.Custom("name", []byte("x"))
+	r.Invoke("", r.Answer(`{}`))
+	f.Add(r.Bytes())
+	limits := DefaultLimits()
+	f.Fuzz(func(t *testing.T, wasm []byte) {
+		m, err := parse(wasm)
+		if err != nil {
+			return
+		}
+		if _, err := check(m, "guest.wasm", limits); err != nil {
+			return
+		}
+		_, err = meter.Parse(bounded(m, limits))
+		require.NoError(t, err)
+	})
+}
