@@ -384,8 +384,7 @@ func (p *Plan) requireListed(r *requirement, policy *Policy, l *Listing, d *abi.
 	if r.alias != nil {
 		c.rules = policy.forCopy(r.alias, host)
 	} else {
-		c.rules = policy.forOriginal(d.Name, host)
-		c.clash = policy.names[d.Name]
+		c.rules = policy.forOriginal(d.Name, host) // never a copy's name: NewPolicy refuses such an entry
 	}
 	if err := c.refuse(); err != nil {
 		p.unmet(r, host, d.Type, RefusedByRule, err.Error())

@@ -316,6 +316,7 @@ func TestNotAnEvent(t *testing.T) {
 		p := NewPlan(listings(hosts, nil), nil, method, abi.Request, Sending, "")
 		require.True(t, p.Empty(), method)
 	}
+	require.True(t, NewPlan(listings(hosts, nil), nil, abi.ToolsCall, "both", Sending, "").Empty())
 	require.False(t, NewPlan(listings(hosts, nil), nil, "acme/thing", abi.Request, Sending, "").Empty())
 }
 

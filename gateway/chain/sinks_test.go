@@ -88,7 +88,7 @@ func TestSlowSink(t *testing.T) {
 func TestSinksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told reports
-		sinks := NewSinks(SinkOptions{InFlight: 5, PerSink: 2, Observe: told.observe})
+		sinks := NewSinks(SinkOptions{InFlight: 5, Observe: told.observe})
 		stuck, good := sink("stuck", hangs), sink("good", after(time.Second, recorded))
 		h, other := host("h", stuck, good), host("other", stuck, good)
 		plan := NewPlan(listings([]*mock{h, other}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
@@ -103,13 +103,36 @@ func TestSinksAreBounded(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, "good=started good=started stuck=started stuck=lost", run())
 		time.Sleep(2 * time.Second)
-		require.Equal(t, "good=started good=started stuck=lost stuck=lost", run(), "two of each at once; a stuck sink leaves room for the others")
+		require.Equal(t, "good=started good=started stuck=lost stuck=lost", run(), "those that are done make room")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, 3, sinks.InFlight())
 		_, reasons := told.of("stuck")
 		require.Equal(t, abi.ReasonBusy, reasons[0])
-		time.Sleep(DefaultSinkTimeout)
+		time.Sleep(DefaultSinkTimeout + time.Second)
 		require.Zero(t, sinks.InFlight(), "one that never returns gives its place back")
+	})
+}
+
+// TestStuckSinkLeavesRoom: it takes its own places only, host by host.
+func TestStuckSinkLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sinks := NewSinks(SinkOptions{InFlight: 100, PerSink: 2})
+		hosts := []*mock{host("h", sink("stuck", hangs), sink("good", recorded)), host("other", sink("stuck", recorded))}
+		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		x := NewExecutor(Options{Sinks: sinks})
+		for i := range 5 {
+			out := x.Execute(t.Context(), plan, Operation{Payload: input})
+			want := "good=started stuck=started stuck=started"
+			if i >= 2 {
+				want = "good=started stuck=lost stuck=started"
+			}
+			require.Equal(t, want, effects(&out))
+			synctest.Wait()
+		}
+		time.Sleep(DefaultSinkTimeout + time.Second)
+		out := x.Execute(t.Context(), plan, Operation{Payload: input})
+		require.Equal(t, "good=started stuck=started stuck=started", effects(&out))
+		require.NoError(t, sinks.Drain(t.Context()))
 	})
 }
 
