@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 )
 
@@ -23,16 +24,14 @@ func (t Text) IsZero() bool { return t == Text{} }
 // String returns the text as written.
 func (t Text) String() string { return t.written }
 
-// GoString returns the text as written, quoted, for %#v.
-func (t Text) GoString() string { return string(t.json()) }
+// Format prints the text as written, whatever the verb.
+func (t Text) Format(s fmt.State, verb rune) { fmt.Fprintf(s, fmt.FormatString(s, verb), t.written) }
 
 // MarshalJSON writes the text as written, as a JSON string.
-func (t Text) MarshalJSON() ([]byte, error) { return t.json(), nil }
+func (t Text) MarshalJSON() ([]byte, error) { return appendString(nil, t.written), nil }
 
 // LogValue is the text as written.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.written) }
-
-func (t Text) json() []byte { return appendString(nil, t.written) }
 
 // JSON is a JSON value that may hold expanded variables in its strings. Like
 // [Text] it prints as it was written. The zero JSON is not set.
@@ -53,8 +52,8 @@ func (j JSON) IsZero() bool { return j == JSON{} }
 // String returns the value as written.
 func (j JSON) String() string { return j.written }
 
-// GoString returns the value as written, for %#v.
-func (j JSON) GoString() string { return j.written }
+// Format prints the value as written, whatever the verb.
+func (j JSON) Format(s fmt.State, verb rune) { fmt.Fprintf(s, fmt.FormatString(s, verb), j.written) }
 
 // MarshalJSON writes the value as written, null when not set.
 func (j JSON) MarshalJSON() ([]byte, error) {
