@@ -13,7 +13,7 @@ import (
 func (o *Outcome) AppendJSON(dst []byte) []byte { return o.appendJSON(dst, true) }
 
 // MarshalJSON writes what [Outcome.AppendJSON] appends.
-func (o *Outcome) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
+func (o Outcome) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 
 // AppendRecord appends the outcome without the final payload, without those of
 // mutations and without suggested values, on one line: what may go to a log.

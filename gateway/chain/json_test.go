@@ -49,6 +49,11 @@ func TestOutcomeJSON(t *testing.T) {
 		golden(t, "outcome_record.json", out.AppendRecord(nil))
 		require.Contains(t, string(out.AppendJSON(nil)), `"finalPayload":{"amp":"<&>","name":"t+redact"}`, "payloads are spelled as they came")
 		require.NotContains(t, string(out.AppendRecord(nil)), "amp")
+		for _, v := range []any{out, &out} {
+			marshalled, err := json.Marshal(v)
+			require.NoError(t, err)
+			require.JSONEq(t, string(out.AppendJSON(nil)), string(marshalled))
+		}
 
 		policy, err := NewPolicy([]Entry{{Interceptor: "slow", Timeout: ptr(5 * time.Millisecond)}})
 		require.NoError(t, err)
@@ -87,7 +92,9 @@ func TestPlanJSON(t *testing.T) {
 		&mock{name: "gone", err: errors.New("connection refused"), open: true})
 	golden(t, "plan.json", p.AppendJSON(nil))
 	require.NotContains(t, string(p.AppendJSON(nil)), "s3cret")
-	golden(t, "plan_empty.json", planOf(t, nil).AppendJSON(nil))
+	empty, err := json.Marshal(planOf(t, nil))
+	require.NoError(t, err)
+	golden(t, "plan_empty.json", empty)
 }
 
 // TestRecordsAreOneLine: what an interceptor says cannot forge a log line.

@@ -296,7 +296,11 @@ func (p *Plan) order() {
 		pass = [...]abi.Type{abi.Validation, abi.Sink, abi.Mutation}
 	}
 	rank := func(t abi.Type) int { return slices.Index(pass[:], t) }
-	slices.SortStableFunc(p.steps, func(a, b Step) int {
+	sorted := make([]*Step, len(p.steps)) // steps are large, and sorting moves them often
+	for i := range p.steps {
+		sorted[i] = &p.steps[i]
+	}
+	slices.SortStableFunc(sorted, func(a, b *Step) int {
 		if c := cmp.Compare(rank(a.Type), rank(b.Type)); c != 0 {
 			return c
 		}
@@ -305,8 +309,15 @@ func (p *Plan) order() {
 				return c
 			}
 		}
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.hostIndex, b.hostIndex))
+		// A copy and a listed interceptor of its name, which is refused, may
+		// stand on one host.
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.hostIndex, b.hostIndex), strings.Compare(a.Interceptor, b.Interceptor))
 	})
+	steps := make([]Step, len(sorted))
+	for i, s := range sorted {
+		steps[i] = *s
+	}
+	p.steps = steps
 	for from := 0; from < len(p.steps); {
 		to := from
 		for to < len(p.steps) && p.steps[to].Type == p.steps[from].Type {
