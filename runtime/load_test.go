@@ -275,6 +275,7 @@ func TestAMarkerMakesAReactorEvenBesideStart(t *testing.T) {
 func TestAcceptedFeatures(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
 		m := load(t, r, with(func(r *wt.Reactor) {
+			r.GlobalOf(wt.Seq(wt.I32(1), wt.I32(2), wt.I32Add)) // extended const
 			f := r.Func(":i", "", wt.I32(1))
 			r.Func(":i", "", wt.ReturnCall(f))                                       // tail call
 			r.Data(8, []byte("bulk memory"))                                         //
@@ -308,12 +309,14 @@ func TestLoadIsCancelled(t *testing.T) {
 }
 
 func TestSameModuleTwice(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
-	a, b := load(t, r, wt.Allowing("guard")), load(t, r, wt.Allowing("guard"))
-	require.NoError(t, a.Close(context.Background()))
-	requireWorks(t, b, `{}`)
-	require.NoError(t, b.Close(context.Background()))
-	requireWorks(t, load(t, r, wt.Allowing("guard")), `{}`)
+	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
+		a, b := load(t, r, wt.Allowing("guard")), load(t, r, wt.Allowing("guard"))
+		require.Equal(t, a.Digest(), b.Digest())
+		require.NoError(t, a.Close(context.Background()))
+		requireWorks(t, b, `{}`)
+		require.NoError(t, b.Close(context.Background()))
+		requireWorks(t, load(t, r, wt.Allowing("guard")), `{}`)
+	})
 }
 
 func TestLoadErrorWithoutAFile(t *testing.T) {

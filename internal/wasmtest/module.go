@@ -103,8 +103,12 @@ func limits(low uint32, high []uint32) []byte {
 }
 
 // Global adds a mutable i32 and returns its index.
-func (m *Module) Global(value int32) uint32 {
-	m.globals = append(m.globals, slices.Concat([]byte{0x7f, 1}, I32(value), []byte{0x0b}))
+func (m *Module) Global(value int32) uint32 { return m.GlobalOf(I32(value)) }
+
+// GlobalOf adds a mutable i32 whose value the instructions push, and returns
+// its index.
+func (m *Module) GlobalOf(init []byte) uint32 {
+	m.globals = append(m.globals, slices.Concat([]byte{0x7f, 1}, init, []byte{0x0b}))
 	return uint32(len(m.globals) - 1)
 }
 

@@ -36,6 +36,7 @@ type Engine struct {
 	logger *slog.Logger
 	main   *linked
 	cache  wazero.CompilationCache
+	onDisk bool
 
 	mu       sync.Mutex
 	uncached *linked // made when the cache on disk fails
@@ -72,6 +73,7 @@ func New(o Options) (*Engine, error) {
 		if err := secureDir(o.CacheDir); err != nil {
 			return nil, fmt.Errorf("compile cache: %w", err)
 		}
+		e.onDisk = true
 		var err error
 		if e.cache, err = wazero.NewCompilationCacheWithDir(o.CacheDir); err != nil {
 			return nil, fmt.Errorf("compile cache: %w", err)
@@ -151,6 +153,9 @@ func (e *Engine) Compile(_ context.Context, wasm []byte) (runtime.Code, error) {
 	compiled, err := e.main.CompileModule(ctx, wasm)
 	if err == nil {
 		return &code{e.main, compiled}, nil
+	}
+	if !e.onDisk {
+		return nil, err
 	}
 	plain, plainErr := e.withoutCache(ctx)
 	if plainErr != nil {
