@@ -214,7 +214,7 @@ var scripts = map[string]script{
 		// Over stateless HTTP the SDK's server does not hear that its caller left.
 		select {
 		case <-ctx.Done():
-		case <-time.After(2 * time.Second):
+		case <-time.After(time.Second):
 		}
 		return "", errors.New("nobody waited for me")
 	}},

@@ -230,16 +230,15 @@ func (r *remote) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 		ctx, cancel = context.WithTimeout(ctx, inv.Timeout)
 		defer cancel()
 	}
-	c, err := r.reach(ctx)
-	var raw json.RawMessage
-	if err == nil {
-		raw, err = r.call(ctx, c, abi.MethodInvoke, r.params(inv))
-	}
-	if err != nil {
-		if ctx.Err() != nil && outer.Err() == nil {
-			return abi.Result{}, abi.TimedOut(inv.Name, inv.Phase, inv.Timeout, err)
-		}
-		return abi.Result{}, failure(outer, inv, err)
+	raw, err := r.answer(ctx, inv)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && outer.Err() == nil:
+		return abi.Result{}, abi.TimedOut(inv.Name, inv.Phase, inv.Timeout, err)
+	case outer.Err() != nil:
+		return abi.Result{}, abi.AsError(outer.Err(), inv.Name, inv.Phase)
+	default:
+		return abi.Result{}, err
 	}
 	if len(raw) > MaxAnswer {
 		return abi.Result{}, abi.Failed(inv.Name, inv.Phase, abi.ReasonOutputTooLarge, fmt.Errorf("the answer has %d bytes", len(raw)))
@@ -249,6 +248,20 @@ func (r *remote) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 		return abi.Result{}, abi.Failed(inv.Name, inv.Phase, abi.ReasonBadOutput, err)
 	}
 	return result, nil
+}
+
+// answer sends the invocation and returns what came back, unread. What the host
+// answered to discovery, where that was needed first, is no answer to inv.
+func (r *remote) answer(ctx context.Context, inv abi.Invocation) (json.RawMessage, error) {
+	c, err := r.reach(ctx)
+	if err != nil {
+		return nil, abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, err)
+	}
+	raw, err := r.call(ctx, c, abi.MethodInvoke, r.params(inv))
+	if err != nil {
+		return nil, failure(inv, err)
+	}
+	return raw, nil
 }
 
 // reach returns the connection in use; where there is none it waits for
@@ -313,12 +326,9 @@ func admissible(raw json.RawMessage) error {
 }
 
 // failure turns what went wrong with a call into the error of its invocation.
-func failure(ctx context.Context, inv abi.Invocation, err error) error {
+func failure(inv abi.Invocation, err error) *abi.Error {
 	var answer *jsonrpc.Error
-	switch {
-	case ctx.Err() != nil:
-		return abi.AsError(errors.Join(ctx.Err(), err), inv.Name, inv.Phase)
-	case errors.Is(err, mcp.ErrConnectionClosed) || !errors.As(err, &answer):
+	if errors.Is(err, mcp.ErrConnectionClosed) || !errors.As(err, &answer) {
 		return abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, err)
 	}
 	data := answer.Data

@@ -106,27 +106,26 @@ func TestRemote_envelope(t *testing.T) {
 }
 
 func TestRemote_malformedAnswers(t *testing.T) {
-	for _, answer := range []string{
+	bad := []string{
 		`{}`, `[]`, `1`, `"text"`, `{"type":"validation"}`,
 		`{"type":"validation","interceptor":"guard","phase":"request"}`,
 		`{"type":"validation","interceptor":"guard","phase":"request","valid":"yes"}`,
 		`{"type":"validation","interceptor":"guard","phase":"request","valid":false,"valid":true}`,
 		`{"type":"validation","interceptor":"guard","phase":"request","valid":true,"info":{"a":1,"a":2}}`,
 		`{"type":"verdict","interceptor":"guard","phase":"request","valid":true}`,
-	} {
-		t.Run(answer, func(t *testing.T) {
-			over(t, "malformed", Options{}, func(t *testing.T, h *Host) {
-				quoted, err := json.Marshal(answer)
-				require.NoError(t, err)
-				_, err = h.Invoke(t.Context(), invocation(string(quoted)))
-				require.Equal(t, abi.ReasonBadOutput, failed(t, err).Reason, "%v", err)
-			})
-		})
 	}
+	over(t, "malformed", Options{}, func(t *testing.T, h *Host) {
+		for _, answer := range bad {
+			quoted, err := json.Marshal(answer)
+			require.NoError(t, err)
+			_, err = h.Invoke(t.Context(), invocation(string(quoted)))
+			require.Equal(t, abi.ReasonBadOutput, failed(t, err).Reason, "%s: %v", answer, err)
+		}
+	})
 }
 
 func TestRemote_errorsOfTheHost(t *testing.T) {
-	for _, c := range []struct {
+	answers := []struct {
 		code int
 		data string
 		want abi.Reason
@@ -140,17 +139,16 @@ func TestRemote_errorsOfTheHost(t *testing.T) {
 		{-32602, `{"name":"guard"}`, abi.ReasonParams},
 		{-32601, `null`, abi.ReasonUnavailable},
 		{-32603, `{"reason":"guest","reason":"trap"}`, abi.ReasonUnavailable},
-	} {
-		t.Run(fmt.Sprint(c.code, c.data), func(t *testing.T) {
-			over(t, "fails", Options{}, func(t *testing.T, h *Host) {
-				_, err := h.Invoke(t.Context(), invocation(fmt.Sprintf(`{"code":%d,"message":"no","data":%s}`, c.code, c.data)))
-				e := failed(t, err)
-				require.Equal(t, c.want, e.Reason, "%v", err)
-				require.Equal(t, "guard", e.Interceptor)
-				require.Equal(t, abi.Request, e.Phase)
-			})
-		})
 	}
+	over(t, "fails", Options{}, func(t *testing.T, h *Host) {
+		for _, c := range answers {
+			_, err := h.Invoke(t.Context(), invocation(fmt.Sprintf(`{"code":%d,"message":"no","data":%s}`, c.code, c.data)))
+			e := failed(t, err)
+			require.Equal(t, c.want, e.Reason, "%d %s: %v", c.code, c.data, err)
+			require.Equal(t, "guard", e.Interceptor)
+			require.Equal(t, abi.Request, e.Phase)
+		}
+	})
 }
 
 func TestRemote_anAnswerTooLargeFailsItsOwnCallOnly(t *testing.T) {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -161,7 +161,9 @@ func TestSet_hostRecovers_process(t *testing.T) {
 	after := pid()
 	require.NotEqual(t, before, after)
 	// It is killed while nobody calls.
-	require.NoError(t, syscall.Kill(after, syscall.SIGKILL))
+	process, err := os.FindProcess(after)
+	require.NoError(t, err)
+	require.NoError(t, process.Kill())
 	require.Eventually(t, func() bool { return !h.source.valid() }, soon, time.Millisecond)
 	recovered(t, s)
 	require.NotEqual(t, after, pid())
