@@ -81,10 +81,10 @@ func TestDuplicateKeys(t *testing.T) {
 		"a batch":             {`[` + call("1", `{}`) + `]`, failure("null", "-32600", "batches are not supported")},
 		"Method beside method": {`{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}`,
 			failure("1", "-32600", "member name of the envelope in other case")},
-		"not JSON":  {`{"jsonrpc":"2.0","id":1,"method":"ping"`, failure("1", "-32700", "unexpected end of JSON")},
+		"not JSON":   {`{"jsonrpc":"2.0","id":1,"method":"ping"`, failure("1", "-32700", "unexpected end of JSON")},
 		"unreadable": {`hello`, failure("null", "-32700", "unexpected character in JSON")},
-		"not UTF-8": {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}", failure("1", "-32700", "invalid UTF-8")},
-		"null id":   {`{"jsonrpc":"2.0","id":null,"method":"ping"}`, failure("null", "-32600", "id must not be null")},
+		"not UTF-8":  {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}", failure("1", "-32700", "invalid UTF-8")},
+		"null id":    {`{"jsonrpc":"2.0","id":null,"method":"ping"}`, failure("null", "-32600", "id must not be null")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := start(t, map[string]rule{"tools/call request": pass})
@@ -638,7 +638,9 @@ func TestAPeerThatDoesNotTakeMessages(t *testing.T) {
 		defer w.Close()
 		backend, backendEnd := newFar(t, 1000)
 		done := make(chan error, 1)
-		go func() { done <- Run(t.Context(), Lines(in, brokenWriter{make(chan struct{})}, 1000), backendEnd, Options{}) }()
+		go func() {
+			done <- Run(t.Context(), Lines(in, brokenWriter{make(chan struct{})}, 1000), backendEnd, Options{})
+		}()
 		backend.send(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 		backend.getsEnd()
 		backend.close()

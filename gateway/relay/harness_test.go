@@ -187,7 +187,7 @@ func start(t *testing.T, rules map[string]rule, adapt ...func(*Options)) *scene 
 		f(&o)
 	}
 	var ctx context.Context
-	ctx, sc.cancel = context.WithCancelCause(t.Context())
+	ctx, sc.cancel = context.WithCancelCause(context.Background())
 	go func() { sc.done <- Run(ctx, clientEnd, backendEnd, o) }()
 	t.Cleanup(func() {
 		client.close()
