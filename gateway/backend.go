@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,8 @@ type Command struct {
 	// Hide are the names of environment variables that it does not inherit
 	// (config.md: those that the configuration expands or names).
 	Hide []string
+	// Env is set on top of what it inherits, and wins over Hide.
+	Env map[string]string
 	// Stderr takes its standard error. Nil is this process's own.
 	Stderr io.Writer
 	// Limit bounds a message of the backend, in bytes. 0 means
@@ -66,7 +70,7 @@ func Start(c Command) (*Backend, error) {
 	}
 	b := &Backend{args: c.Args, patience: c.Patience, exited: make(chan struct{})}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
-	cmd.Dir, cmd.Stderr, cmd.Env, cmd.WaitDelay = c.Dir, c.Stderr, environment(os.Environ(), c.Hide), linger
+	cmd.Dir, cmd.Stderr, cmd.Env, cmd.WaitDelay = c.Dir, c.Stderr, environment(os.Environ(), c.Hide, c.Env), linger
 	ownGroup(cmd)
 
 	stdin, ours, err := os.Pipe()
@@ -94,18 +98,24 @@ func Start(c Command) (*Backend, error) {
 	return b, nil
 }
 
-// environment is env without the hidden names.
-func environment(env, hide []string) []string {
-	hidden := make(map[string]bool, len(hide))
+// environment is env without the hidden names, and with what is set on top.
+func environment(env, hide []string, own map[string]string) []string {
+	hidden := make(map[string]bool, len(hide)+len(own))
 	for _, name := range hide {
 		hidden[foldName(name)] = true
 	}
-	kept := make([]string, 0, len(env))
+	for name := range own {
+		hidden[foldName(name)] = true
+	}
+	kept := make([]string, 0, len(env)+len(own))
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
 		if !hidden[foldName(name)] {
 			kept = append(kept, entry)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		kept = append(kept, name+"="+own[name])
 	}
 	return kept
 }

@@ -48,6 +48,10 @@ type Options struct {
 	// Sinks bounds the sinks in flight. Its Observe is called besides the
 	// gateway's own.
 	Sinks chain.SinkOptions
+	// Decided is told of each governed phase with its outcome, payloads included,
+	// before the message goes on. It is called from many goroutines, must return
+	// quickly, and must change nothing. It may be nil.
+	Decided func(relay.Operation, *chain.Outcome)
 	// Observer is told what the relay does, besides the log. It may be nil.
 	Observer relay.Observer
 	// Logger gets the decisions and what operators should know. Nil is
@@ -161,6 +165,9 @@ func (g *Gateway) Govern(ctx context.Context, op relay.Operation) relay.Decision
 		Timeout: g.o.Timeout,
 	})
 	g.logDecision(&op, &out)
+	if g.o.Decided != nil {
+		g.o.Decided(op, &out)
+	}
 	switch {
 	case !out.Released():
 		b := &relay.Block{Reason: string(out.Status)}
