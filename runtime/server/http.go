@@ -82,8 +82,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.s.o.MessageBytes))
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			_, id := wire.Peek(body)
-			e.refuse(w, http.StatusRequestEntityTooLarge, &wire.Error{Code: wire.CodeInvalid, Reason: "message too large", ID: id})
+			kind, id := wire.Peek(body)
+			e.refuse(w, http.StatusRequestEntityTooLarge, &wire.Error{Code: wire.CodeInvalid, Reason: "message too large", Kind: kind, ID: id})
 			return
 		}
 		http.Error(w, "the body cannot be read", http.StatusBadRequest)
@@ -179,7 +179,11 @@ func worded(raw []byte, method string) (code int, text string, data []byte) {
 
 func (e *endpoint) refuse(w http.ResponseWriter, status int, bad *wire.Error) {
 	e.s.o.Logger.Warn("a message is refused", "kind", bad.Kind.String(), "status", status, "cause", bad)
-	e.answer(w, status, wire.AppendFailure(nil, bad.ID.Raw(), bad.Code, bad.Reason, nil))
+	id := bad.ID
+	if bad.Kind != wire.Request {
+		id = wire.ID{} // what looks like an id may be anybody's
+	}
+	e.answer(w, status, wire.AppendFailure(nil, id.Raw(), bad.Code, bad.Reason, nil))
 }
 
 func (e *endpoint) answer(w http.ResponseWriter, status int, message []byte) {

@@ -195,8 +195,11 @@ func (c *connection) read() {
 // answer.
 func (c *connection) refuse(bad *wire.Error, cause error) {
 	c.log.Warn("a message is refused", "kind", bad.Kind.String(), "cause", cause)
-	if bad.Kind == wire.Request || bad.Kind == wire.Unknown {
-		c.write(wire.AppendFailure(nil, bad.ID.Raw(), bad.Code, bad.Reason, nil))
+	switch bad.Kind {
+	case wire.Request:
+		_ = c.write(wire.AppendFailure(nil, bad.ID.Raw(), bad.Code, bad.Reason, nil))
+	case wire.Unknown: // what looks like its id may be anybody's
+		_ = c.write(wire.AppendFailure(nil, nil, bad.Code, bad.Reason, nil))
 	}
 }
 
@@ -208,7 +211,7 @@ func (c *connection) take(m *wire.Message) bool {
 	case wire.Request:
 		var answer []byte
 		if message, answer = c.request(m); answer != nil {
-			c.write(answer)
+			_ = c.write(answer) // write ends the connection when it fails
 			return true
 		}
 	case wire.Notification:
