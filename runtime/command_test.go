@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,7 +63,7 @@ func TestCommand(t *testing.T) {
 		"trap":             {misbehave: func(*wt.Module, commandFuncs) []byte { return wt.Unreachable }, reason: abi.ReasonTrap},
 		"endless": {
 			misbehave: func(*wt.Module, commandFuncs) []byte { return endless },
-			limit:     func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond }, reason: abi.ReasonTimeout,
+			limit:     func(l *runtime.Limits) { l.CallTime = stopAfter }, reason: abi.ReasonTimeout,
 		},
 		"endless output": {
 			misbehave: func(_ *wt.Module, f commandFuncs) []byte { return wt.Loop(f.put(1, 0, 4096), wt.Br(0)) },

@@ -78,6 +78,7 @@ func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		require.Empty(t, r.flights.locks)
 	})
 }

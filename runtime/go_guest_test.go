@@ -3,6 +3,8 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +15,21 @@ import (
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
+
+// goCache is a folder for the compiled Go guest: all tests share it, since
+// compiling takes seconds, under -race many.
+var goCache string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "weir-runtime-test")
+	if err != nil {
+		panic(err)
+	}
+	goCache = filepath.Join(dir, "cache")
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
 
 // loadGo loads testdata/faults.
 func loadGo(t testing.TB, r *runtime.Runtime, change ...func(*runtime.ModuleOptions)) *runtime.Module {
@@ -26,7 +43,7 @@ func tool(name string) string { return `{"name":"` + name + `"}` }
 // The faults of a real Go guest, each with its reason; the next call works.
 func TestFaultsOfAGoGuest(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, wazero.Options{CacheDir: goCache})
 	short := limited(func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond })
 	// A fresh Go guest takes some 7 ms to start, on a busy machine far more: what
 	// has to work next runs under a limit that does not matter.
@@ -52,7 +69,7 @@ func TestFaultsOfAGoGuest(t *testing.T) {
 }
 
 func TestWhatAGoGuestCanReach(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, wazero.Options{CacheDir: goCache})
 	info := func(m *runtime.Module, name string) (facts struct {
 		Slept, Open bool
 		Year        int
@@ -91,7 +108,7 @@ func TestWhatAGoGuestCanReach(t *testing.T) {
 }
 
 func BenchmarkInvokeGoGuest(b *testing.B) {
-	r := newRuntime(b, wazero.Options{})
+	r := newRuntime(b, wazero.Options{CacheDir: goCache})
 	m := loadGo(b, r)
 	inv := call(`{"name":"fine","arguments":{"text":"some words of a request"}}`)
 	b.ReportAllocs()

@@ -23,6 +23,10 @@ func tooMuchMemory(then []byte) func(r *wt.Reactor) []byte {
 	}
 }
 
+// stopAfter is the limit of calls that are to be stopped: long enough for a call
+// that is not to, on a busy machine.
+const stopAfter = 100 * time.Millisecond
+
 var endless = wt.Loop(wt.Br(0))
 
 // Every fault of a guest has its reason, end to end, and the next call of the
@@ -95,28 +99,28 @@ func TestFaultsHaveReasons(t *testing.T) {
 		},
 		"a loop without end": {
 			wasm:   guard(func(*wt.Reactor) []byte { return endless }),
-			limit:  func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond },
+			limit:  func(l *runtime.Limits) { l.CallTime = stopAfter },
 			reason: abi.ReasonTimeout,
 		},
 		"a loop that logs without end": {
 			wasm: guard(func(r *wt.Reactor) []byte {
 				return wt.Loop(wt.I32(1), wt.I32(0), wt.I32(200<<10), wt.Call(r.Log), wt.Br(0))
 			}),
-			limit:  func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond },
+			limit:  func(l *runtime.Limits) { l.CallTime = stopAfter },
 			reason: abi.ReasonTimeout,
 		},
 		"a loop that outputs without end": {
 			wasm: guard(func(r *wt.Reactor) []byte {
 				return wt.Loop(wt.I32(0), wt.I32(200<<10), wt.Call(r.Output), wt.Br(0))
 			}),
-			limit:  func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond },
+			limit:  func(l *runtime.Limits) { l.CallTime = stopAfter },
 			reason: abi.ReasonTimeout,
 		},
 		"randomness without end": {
 			wasm: guard(func(*wt.Reactor) []byte {
 				return wt.Loop(wt.I32(0), wt.I32(200<<10), wt.Call(3), wt.Drop, wt.Br(0))
 			}, func(m *wt.Module) { m.Import("wasi_snapshot_preview1", "random_get", "ii:i") }),
-			limit:  func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond },
+			limit:  func(l *runtime.Limits) { l.CallTime = stopAfter },
 			reason: abi.ReasonTimeout,
 		},
 		"output outside memory": {
@@ -164,13 +168,13 @@ func TestFaultsHaveReasons(t *testing.T) {
 						c.limit(l)
 					}
 				}))
-				for range 3 {
+				for range 2 {
 					_, err := invoke(m, misbehave)
 					e := requireReason(t, c.reason, err)
 					require.Equal(t, "guard", e.Interceptor)
 					require.Equal(t, abi.Request, e.Phase)
 					if c.reason == abi.ReasonTimeout {
-						require.Equal(t, 50*time.Millisecond, e.Limit)
+						require.Equal(t, stopAfter, e.Limit)
 					}
 					requireWorks(t, m, `"fine"`)
 				}
@@ -262,11 +266,11 @@ func TestWhoseDeadlineItWas(t *testing.T) {
 	r := newRuntime(t, wazero.Options{})
 	wasm := guard(func(*wt.Reactor) []byte { return endless })
 	long := load(t, r, wasm)
-	short := load(t, r, wasm, limited(func(l *runtime.Limits) { l.CallTime = 20 * time.Millisecond }))
+	short := load(t, r, wasm, limited(func(l *runtime.Limits) { l.CallTime = stopAfter }))
 
 	inv := call(misbehave)
 	_, err := short.Invoke(context.Background(), inv)
-	require.Equal(t, 20*time.Millisecond, requireReason(t, abi.ReasonTimeout, err).Limit, "the module's own")
+	require.Equal(t, stopAfter, requireReason(t, abi.ReasonTimeout, err).Limit, "the module's own")
 
 	inv.Timeout = 30 * time.Millisecond
 	_, err = long.Invoke(context.Background(), inv)
@@ -276,7 +280,7 @@ func TestWhoseDeadlineItWas(t *testing.T) {
 
 	inv.Timeout = time.Minute
 	_, err = short.Invoke(context.Background(), inv)
-	require.Equal(t, 20*time.Millisecond, requireReason(t, abi.ReasonTimeout, err).Limit, "timeoutMs lowers only")
+	require.Equal(t, stopAfter, requireReason(t, abi.ReasonTimeout, err).Limit, "timeoutMs lowers only")
 
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
 	defer cancel()
@@ -364,16 +368,16 @@ func TestBusyPastTheQueue(t *testing.T) {
 func TestTheWaitIsNotRunningTime(t *testing.T) {
 	r := newRuntime(t, wazero.Options{})
 	m := load(t, r, guard(func(*wt.Reactor) []byte { return endless }),
-		limited(func(l *runtime.Limits) { *l = runtime.Limits{Calls: 1, Queue: 100, CallTime: 60 * time.Millisecond} }))
+		limited(func(l *runtime.Limits) { *l = runtime.Limits{Calls: 1, Queue: 100, CallTime: stopAfter} }))
 	results := make(chan error, 6)
-	for range 5 { // in turn, 300 ms in all
+	for range 5 { // in turn, half a second in all
 		go func() {
 			_, err := invoke(m, misbehave)
 			results <- err
 		}()
 	}
 	for range 5 {
-		require.Equal(t, 60*time.Millisecond, requireReason(t, abi.ReasonTimeout, <-results).Limit)
+		require.Equal(t, stopAfter, requireReason(t, abi.ReasonTimeout, <-results).Limit)
 	}
 	requireWorks(t, m, `"fine"`)
 }

@@ -15,6 +15,35 @@ import (
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
+// ModuleOptions says how one module is loaded and run.
+type ModuleOptions struct {
+	// Name is the file name: it stands in errors and logs, and is argv[0] of a
+	// command.
+	Name   string
+	Limits Limits
+	Grants Grants
+	// Logger receives what the guest logs; nil means the runtime's.
+	Logger *slog.Logger
+}
+
+// LoadError says why a module was refused, for the operator who put the file
+// there: what is wrong and what to do about it.
+type LoadError struct {
+	File string
+	Err  error
+}
+
+// Error names the file and the reason.
+func (e *LoadError) Error() string {
+	if e.File == "" {
+		return e.Err.Error()
+	}
+	return e.File + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *LoadError) Unwrap() error { return e.Err }
+
 // Load makes a module ready to be invoked (abi.md "Load"): it parses the bytes
 // strictly, checks imports against the grants and exports against the ABI,
 // compiles, and has the module describe itself, for which Limits.LoadTime is

@@ -43,6 +43,15 @@ type Module struct {
 	freeErr  error         // of freeing, set before released is closed
 }
 
+// interceptorsByName indexes what a module describes.
+func interceptorsByName(descriptors []abi.Descriptor) map[string]*abi.Descriptor {
+	byName := make(map[string]*abi.Descriptor, len(descriptors))
+	for i := range descriptors {
+		byName[descriptors[i].Name] = &descriptors[i]
+	}
+	return byName
+}
+
 // Name returns the file name that the module was loaded under.
 func (m *Module) Name() string { return m.name }
 

@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/weir-mcp/weir/abi"
 )
 
 // Runtime loads modules and runs them on one engine. It is safe for concurrent
@@ -112,42 +110,4 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return failed
 	}
 	return r.engine.Close(ctx)
-}
-
-// ModuleOptions says how one module is loaded and run.
-type ModuleOptions struct {
-	// Name is the file name: it stands in errors and logs, and is argv[0] of a
-	// command.
-	Name   string
-	Limits Limits
-	Grants Grants
-	// Logger receives what the guest logs; nil means the runtime's.
-	Logger *slog.Logger
-}
-
-// LoadError says why a module was refused, for the operator who put the file
-// there: what is wrong and what to do about it.
-type LoadError struct {
-	File string
-	Err  error
-}
-
-// Error names the file and the reason.
-func (e *LoadError) Error() string {
-	if e.File == "" {
-		return e.Err.Error()
-	}
-	return e.File + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *LoadError) Unwrap() error { return e.Err }
-
-// interceptorsByName indexes what a module describes.
-func interceptorsByName(descriptors []abi.Descriptor) map[string]*abi.Descriptor {
-	byName := make(map[string]*abi.Descriptor, len(descriptors))
-	for i := range descriptors {
-		byName[descriptors[i].Name] = &descriptors[i]
-	}
-	return byName
 }
