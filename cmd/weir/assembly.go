@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/gateway/hosts"
+	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/runtime/library"
+)
+
+// assembly is what the configuration makes of hosts and policy: the part that
+// `weir gateway`, `weir plan` and `weir demo` have in common.
+type assembly struct {
+	hosts     *hosts.Set
+	policy    *chain.Policy
+	sandbox   *sandbox
+	libraries []*library.Library
+}
+
+// chainFlags are the flags that say which hosts and policy there are.
+type chainFlags struct {
+	config   string
+	hosts    []string
+	boundary string
+}
+
+func (f *chainFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.config, "config", "", "the weir.yaml with hosts, policy and backend")
+	cmd.Flags().StringArrayVar(&f.hosts, "hosts", nil, "a folder of modules or the URL of an interceptor server, as [NAME=]DIR|URL;\nadded after the hosts of the file; may be repeated")
+	cmd.Flags().StringVar(&f.boundary, "boundary", "", "which side is guarded: client (default) or server")
+}
+
+// load reads the configuration and applies the flags, which win.
+func (f *chainFlags) load(flags config.Flags) (*config.File, error) {
+	var file *config.File
+	if f.config != "" {
+		var err error
+		if file, err = config.Load(f.config, os.LookupEnv); err != nil {
+			return nil, err
+		}
+	}
+	flags.Hosts, flags.Boundary = f.hosts, f.boundary
+	return file.With(flags)
+}
+
+// assemble opens the folders, waits for their modules, and makes the hosts.
+// Nothing is connected yet: that happens with the first discovery.
+func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.File) (*assembly, error) {
+	policy, err := chain.NewPolicy(policyEntries(file.Interceptors))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	a := &assembly{policy: policy}
+	if a.sandbox, err = newSandbox(std, log, file.Cache); err != nil {
+		return nil, err
+	}
+	var list []*hosts.Host
+	for i := range file.Hosts {
+		host, err := a.host(ctx, log, &file.Hosts[i])
+		if err != nil {
+			a.close(ctx)
+			return nil, err
+		}
+		list = append(list, host)
+	}
+	a.hosts = hosts.NewSet(list, hosts.SetOptions{})
+	for _, lib := range a.libraries {
+		if err := lib.Ready(ctx); err != nil {
+			if !errors.Is(err, library.ErrLoading) {
+				a.close(ctx)
+				return nil, err
+			}
+			log.Warn("modules are still loading; until they have, what they guard passes without them")
+		}
+	}
+	return a, nil
+}
+
+func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
+	log = log.With("host", h.Name)
+	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log}
+	switch {
+	case !h.Modules.IsZero():
+		lib := a.sandbox.library(h, nil)
+		a.libraries = append(a.libraries, lib)
+		if err := lib.Open(ctx, h.Modules.Reveal()); err != nil {
+			return nil, fmt.Errorf("host %q: %w", h.Name, err)
+		}
+		return hosts.InProcess(h.Name, lib, options), nil
+	case !h.URL.IsZero():
+		return hosts.HTTP(h.Name, hosts.Endpoint{URL: h.URL.Reveal(), Headers: revealMap(h.Headers)}, options), nil
+	default:
+		return hosts.Stdio(h.Name, hosts.Process{
+			Command: revealList(h.Command), Dir: h.Dir, Env: hosts.Environment(revealMap(h.Env)),
+		}, options), nil
+	}
+}
+
+// close ends hosts, then libraries, then the sandbox under them.
+func (a *assembly) close(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if a.hosts != nil {
+		_ = a.hosts.Close(ctx)
+	}
+	for _, lib := range a.libraries {
+		_ = lib.Close(ctx)
+	}
+	_ = a.sandbox.Close(ctx)
+}
+
+func policyEntries(entries []config.Entry) []chain.Entry {
+	policy := make([]chain.Entry, len(entries))
+	for i, e := range entries {
+		policy[i] = chain.Entry{
+			Interceptor: e.Interceptor, Host: e.Host, As: e.As, Enabled: e.Enabled, Mode: e.Mode, FailOpen: e.FailOpen,
+			PriorityHint: e.PriorityHint, Timeout: e.Timeout, Config: e.Config.Reveal(), Hooks: e.Hooks,
+			Required: e.Required, Type: e.Type, Source: string(e.Source),
+		}
+		if !e.Config.IsZero() {
+			policy[i].ConfigShown = json.RawMessage(e.Config.String())
+		}
+	}
+	return policy
+}
+
+func revealList(list []config.Text) []string {
+	out := make([]string, len(list))
+	for i, t := range list {
+		out[i] = t.Reveal()
+	}
+	return out
+}
+
+func revealMap(m map[string]config.Text) map[string]string {
+	out := make(map[string]string, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out[name] = m[name].Reveal()
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-mcp/weir/gateway"
+	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/gateway/relay"
+	"github.com/weir-mcp/weir/internal/config"
+)
+
+func newGateway(std streams) *cobra.Command {
+	var flags chainFlags
+	cmd := &cobra.Command{
+		Use:   "gateway [flags] -- COMMAND ARG…",
+		Short: "Stand in front of an MCP server and govern what passes",
+		Long: "gateway speaks MCP over stdio to one client and stands in for the server that COMMAND starts. Every message passes\n" +
+			"untouched unless the chain of interceptors, merged from all hosts, says otherwise.",
+		Example: "  weir gateway --hosts ./interceptors -- npx -y @modelcontextprotocol/server-everything\n" +
+			"  weir gateway --config weir.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			before, command, err := afterDash(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(before) > 0 {
+				return usagef("%s does not take %q; the backend's command goes after --, such as -- %[2]s", cmd.CommandPath(), before[0])
+			}
+			file, err := flags.load(config.Flags{Command: command})
+			if err != nil {
+				return err
+			}
+			if file.Backend == nil {
+				return usagef(`no backend: give its command after "--" or in a --config`)
+			}
+			return runGateway(cmd.Context(), std, newLogger(std.err, slog.LevelInfo), file)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// runGateway serves one client on stdio until it or the backend ends.
+func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config.File) error {
+	in, out, err := stdioFiles(std)
+	if err != nil {
+		return err
+	}
+	a, err := assemble(ctx, std, log, file)
+	if err != nil {
+		return err
+	}
+	defer a.close(ctx)
+	g := gateway.New(gatewayOptions(log, a, file))
+	defer func() {
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		if err := g.Close(drain); err != nil {
+			log.Warn("the gateway did not end cleanly", "error", err)
+		}
+	}()
+	if err := g.Ready(ctx); err != nil {
+		log.Warn("some hosts cannot be listed; what they may guard is blocked until they answer, unless they fail open", "error", err)
+	}
+	a.warnUnmatched(ctx, log)
+	backend, err := gateway.Start(gateway.Command{
+		Args: backendArgs(file), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
+	})
+	if err != nil {
+		return err
+	}
+	return g.Serve(ctx, relay.Stdio(in, out, gateway.DefaultClientLimit), backend)
+}
+
+// stdioFiles are the descriptors of a client on stdio, which the relay takes
+// over.
+func stdioFiles(std streams) (in, out *os.File, err error) {
+	in, okIn := std.in.(*os.File)
+	out, okOut := std.out.(*os.File)
+	if !okIn || !okOut {
+		return nil, nil, fmt.Errorf("weir gateway needs a standard input and output of its own")
+	}
+	return in, out, nil
+}
+
+func backendArgs(file *config.File) []string { return revealList(file.Backend.Command) }
+
+func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
+	o := gateway.Options{
+		Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
+		Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult},
+	}
+	if file.Boundary == config.Server {
+		o.Boundary = relay.GuardBackend
+	}
+	switch file.Blocked.Details {
+	case config.DetailsAlways:
+		o.Blocked.Details = relay.DetailsAlways
+	case config.DetailsNever:
+		o.Blocked.Details = relay.DetailsNever
+	}
+	return o
+}
+
+// warnUnmatched says which entries of the policy match nothing: a guard that
+// silently never runs is the worst there is.
+func (a *assembly) warnUnmatched(ctx context.Context, log *slog.Logger) {
+	listings, _ := a.hosts.Listings(ctx)
+	if slices.ContainsFunc(listings, func(l chain.Listing) bool { return l.Err != nil }) {
+		return // what a host that is down would have listed is not known
+	}
+	for _, e := range a.policy.Unmatched(listings) {
+		log.Warn("this entry of the policy matches no interceptor", "interceptor", e.Interceptor, "host", e.Host, "at", e.Source)
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+func newList(std streams) *cobra.Command {
+	var event string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list TARGET",
+		Short: "Show what TARGET offers",
+		Long:  "list shows the interceptors of TARGET: a folder, a .wasm file, an http(s) URL, or, last, -- COMMAND ARG… (an\ninterceptor server over stdio). For a folder or a file it shows the digest of what would run, too.",
+		Example: "  weir list ./interceptors\n  weir list --event tools/call https://sec.internal/mcp\n" +
+			"  weir list -- ./legacy-interceptors --quiet",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if event != "" && !abi.IsEvent(event) {
+				return usagef("--event %q is not an event; name one, such as tools/call", event)
+			}
+			_, where, command, err := targetArgs(cmd, args)
+			if err != nil {
+				return err
+			}
+			t, err := openTarget(cmd.Context(), std, where, command)
+			if err != nil {
+				return err
+			}
+			defer t.close()
+			t.only(event)
+			if asJSON {
+				return writeJSON(std, t.listing())
+			}
+			return t.print(std)
+		},
+	}
+	cmd.Flags().StringVar(&event, "event", "", "only interceptors that hook this event, such as tools/call")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// only keeps the interceptors that hook event, all of them when it is empty.
+func (t *target) only(event string) {
+	if event == "" {
+		return
+	}
+	kept := t.interceptors[:0:0]
+	for _, d := range t.interceptors {
+		if d.Hooks.MatchEvent(event) {
+			kept = append(kept, d)
+		}
+	}
+	t.interceptors = kept
+}
+
+// listing is the shape of weir list --json.
+type listing struct {
+	Interceptors []abi.Descriptor `json:"interceptors"`
+	Skipped      []skipped        `json:"skipped,omitempty"`
+	Files        []file           `json:"files,omitempty"`
+}
+
+type skipped struct {
+	Name   string `json:"name,omitempty"`
+	Reason string `json:"reason"`
+}
+
+type file struct {
+	File         string   `json:"file"`
+	SHA256       string   `json:"sha256,omitempty"`
+	Interceptors []string `json:"interceptors,omitempty"`
+	Error        string   `json:"error,omitempty"`
+}
+
+func (t *target) listing() listing {
+	l := listing{Interceptors: t.interceptors}
+	if l.Interceptors == nil {
+		l.Interceptors = []abi.Descriptor{}
+	}
+	for _, s := range t.skipped {
+		l.Skipped = append(l.Skipped, skipped{s.Name, s.Err.Error()})
+	}
+	for _, f := range t.files {
+		out := file{File: f.Name, SHA256: f.Digest, Interceptors: f.Interceptors}
+		if f.Err != nil {
+			out.Error = f.Err.Error()
+		}
+		l.Files = append(l.Files, out)
+	}
+	return l
+}
+
+func (t *target) print(std streams) error {
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	if len(t.interceptors) == 0 {
+		fmt.Fprintln(w, "no interceptors")
+	} else {
+		fmt.Fprintln(w, "NAME\tTYPE\tHOOKS\tMODE\tFAILS\tPRIORITY\tVERSION")
+	}
+	for _, d := range t.interceptors {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.Type, hooksText(d.Hooks), d.Mode, failsText(d.FailOpen), priorityText(d), d.Version)
+	}
+	if len(t.files) > 0 {
+		fmt.Fprintln(w, "\nFILE\tSHA-256\tINTERCEPTORS")
+	}
+	for _, f := range t.files {
+		what := strings.Join(f.Interceptors, ", ")
+		if f.Err != nil {
+			what = strings.TrimSpace(what + " refused: " + f.Err.Error())
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Digest, what)
+	}
+	if len(t.skipped) > 0 {
+		fmt.Fprintln(w, "\nSKIPPED\tWHY")
+	}
+	for _, s := range t.skipped {
+		fmt.Fprintf(w, "%s\t%v\n", s.Name, s.Err)
+	}
+	return w.Flush()
+}
+
+// hooksText is such as "request: tools/call, prompts/get; response: *".
+func hooksText(hooks abi.Hooks) string {
+	if len(hooks) == 0 {
+		return "nothing"
+	}
+	parts := make([]string, len(hooks))
+	for i, h := range hooks {
+		parts[i] = string(h.Phase) + ": " + strings.Join(h.Events, ", ")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func failsText(open bool) string {
+	if open {
+		return "open"
+	}
+	return "closed"
+}
+
+func priorityText(d abi.Descriptor) string {
+	if d.Type != abi.Mutation {
+		return "-"
+	}
+	if !d.PriorityHint.IsPerPhase() {
+		return strconv.Itoa(int(d.PriorityHint.For(abi.Request)))
+	}
+	b, _ := json.Marshal(d.PriorityHint)
+	return string(b)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/wire"
+)
+
+// rawSession speaks to an MCP server over its stdio in raw lines and writes
+// down every line that comes back, so that two runs can be compared byte by
+// byte. What the server asks for is answered from replies, by method.
+type rawSession struct {
+	t       testing.TB
+	in      io.WriteCloser
+	lines   chan string
+	replies map[string]string // method → result, as spelled
+	seen    []string
+}
+
+func startRaw(t testing.TB, command []string, replies map[string]string) *rawSession {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	errs := &buffer{}
+	cmd.Stderr = errs
+	require.NoError(t, cmd.Start())
+	s := &rawSession{t: t, in: in, lines: make(chan string, 1024), replies: replies}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(s.lines)
+		r := bufio.NewReader(out)
+		for {
+			line, err := r.ReadString('\n')
+			if line != "" {
+				s.lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		for range s.lines { // a server that writes to the end must not block
+		}
+		<-read
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("stderr of %v:\n%s", command, errs)
+		}
+	})
+	return s
+}
+
+// send writes one line as it is.
+func (s *rawSession) send(line string) {
+	s.t.Helper()
+	_, err := io.WriteString(s.in, line+"\n")
+	require.NoError(s.t, err)
+}
+
+// call sends a request and waits for its response, answering on the way what
+// the server asks. It returns the response.
+func (s *rawSession) call(line string) string {
+	s.t.Helper()
+	request, err := wire.Read([]byte(line))
+	require.NoError(s.t, err, line)
+	s.send(line)
+	for {
+		answer := s.next()
+		m, err := wire.Read([]byte(answer))
+		require.NoError(s.t, err, answer)
+		switch m.Kind {
+		case wire.Request:
+			result, ok := s.replies[m.Method]
+			require.True(s.t, ok, "the server asks for %s", m.Method)
+			s.send(string(wire.AppendResult(nil, m.ID.Raw(), []byte(result))))
+		case wire.Response, wire.Failure:
+			require.Equal(s.t, request.ID.Key(), m.ID.Key(), answer)
+			return answer
+		}
+	}
+}
+
+// notified waits for a notification of the method.
+func (s *rawSession) notified(method string) string {
+	s.t.Helper()
+	for {
+		line := s.next()
+		if m, err := wire.Read([]byte(line)); err == nil && m.Kind == wire.Notification && m.Method == method {
+			return line
+		}
+	}
+}
+
+// next is the next line, which is written down.
+func (s *rawSession) next() string {
+	s.t.Helper()
+	select {
+	case line, ok := <-s.lines:
+		require.True(s.t, ok, "the server ended; so far it said %q", s.seen)
+		s.seen = append(s.seen, line)
+		return line
+	case <-time.After(time.Minute):
+		s.t.Fatalf("no answer in a minute; so far %q", s.seen)
+		return ""
+	}
+}
+
+var (
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|\d\d?:\d\d:\d\d( [AP]M)?`)
+	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}`)
+)
+
+// masked is the lines seen without what differs between two direct runs, too:
+// times and the ids of tasks.
+func (s *rawSession) masked() []string {
+	out := make([]string, len(s.seen))
+	for i, line := range s.seen {
+		out[i] = uuids.ReplaceAllString(timestamps.ReplaceAllString(line, "TIME"), "ID")
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot puts the commands together.
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "Sandboxed WebAssembly interceptors for the Model Context Protocol",
+		Long: "weir serves folders of WebAssembly modules as interceptor servers, and puts a gateway in front of any\n" +
+			"MCP server that runs one ordered chain of interceptors over what passes. Start with: weir demo",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newServe(std), newGateway(std), newList(std), newInvoke(std), newPlan(std), newInspect(std),
+		newDemo(std), newDemoBackend(std), newVersion(std),
+	)
+	return root
+}
+
+// exactly makes an argument check whose failure is wrong usage.
+func exactly(n int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s takes %s, got %d arguments; see %[1]s --help", cmd.CommandPath(), names, len(args))
+		}
+		return nil
+	}
+}
+
+// afterDash splits what follows "--" from the arguments before it.
+func afterDash(cmd *cobra.Command, args []string) (before, after []string, err error) {
+	at := cmd.ArgsLenAtDash()
+	if at < 0 {
+		return args, nil, nil
+	}
+	if at == len(args) {
+		return nil, nil, usageError{errors.New(`a command must follow "--"`)}
+	}
+	return args[:at], args[at:], nil
+}
+
+func unexpected(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s does not take %q; see %[1]s --help", cmd.CommandPath(), args[0])}
+}

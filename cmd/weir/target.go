@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/gateway/hosts"
+	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/runtime/library"
+)
+
+// target is what `weir list` and `weir invoke` speak to: a folder, a .wasm
+// file, an http(s) URL, or an interceptor server that is run as a command
+// (config.md, TARGET).
+type target struct {
+	interceptors []abi.Descriptor
+	skipped      []abi.Skipped
+	// files is set for a folder or a file only: a digest never travels.
+	files  []library.File
+	invoke func(ctx context.Context, inv abi.Invocation) (abi.Result, error)
+	close  func()
+}
+
+// targetArgs finds the TARGET among the arguments: the last one, or what
+// follows "--". names says what comes before it.
+func targetArgs(cmd *cobra.Command, args []string, names ...string) (before []string, where string, command []string, err error) {
+	args, command, err = afterDash(cmd, args)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	want := len(names)
+	if command == nil {
+		want++
+	}
+	if len(args) != want {
+		return nil, "", nil, usagef("%s takes %s; see %[1]s --help", cmd.CommandPath(), joinNames(append(names, "TARGET (a folder, a .wasm file, a URL, or -- COMMAND)")))
+	}
+	if command != nil {
+		return args, "", command, nil
+	}
+	return args[:len(names)], args[len(names)], nil, nil
+}
+
+func joinNames(names []string) string {
+	s := names[0]
+	for _, name := range names[1:] {
+		s += " and " + name
+	}
+	return s
+}
+
+func openTarget(ctx context.Context, std streams, where string, command []string) (*target, error) {
+	log := newLogger(std.err, slog.LevelWarn)
+	switch {
+	case command != nil:
+		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: os.Environ()}, hosts.Options{Logger: log}))
+	case config.IsURL(where):
+		return openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, hosts.Options{Logger: log}))
+	default:
+		return openLocal(ctx, std, log, where)
+	}
+}
+
+// openRemote lists the interceptors of a server elsewhere.
+func openRemote(ctx context.Context, host *hosts.Host) (*target, error) {
+	set := hosts.NewSet([]*hosts.Host{host}, hosts.SetOptions{})
+	shut := func() { _ = set.Close(context.WithoutCancel(ctx)) }
+	listings, _ := set.Listings(ctx)
+	if err := listings[0].Err; err != nil {
+		shut()
+		return nil, fmt.Errorf("cannot list the interceptors: %w", err)
+	}
+	return &target{
+		interceptors: listings[0].Interceptors,
+		skipped:      listings[0].Skipped,
+		invoke:       host.Invoke,
+		close:        shut,
+	}, nil
+}
+
+// openLocal loads a folder or a single file.
+func openLocal(ctx context.Context, std streams, log *slog.Logger, path string) (*target, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, usagef("%s: no such file or folder; give a folder of modules, a .wasm file or an http(s) URL", path)
+	}
+	box, err := newSandbox(std, log, true)
+	if err != nil {
+		return nil, err
+	}
+	var lib *library.Library
+	if info.IsDir() {
+		lib = box.library(nil, nil)
+		if err = lib.Open(ctx, path); err == nil {
+			err = lib.Ready(ctx)
+		}
+	} else {
+		lib, err = library.OpenFile(ctx, path, library.Options{Loader: box.loader(&config.Host{}), Logger: log})
+	}
+	shut := func() {
+		late := context.WithoutCancel(ctx)
+		if lib != nil {
+			_ = lib.Close(late)
+		}
+		_ = box.Close(late)
+	}
+	if err != nil && !errors.Is(err, library.ErrLoading) {
+		shut()
+		return nil, err
+	}
+	if err != nil {
+		log.Warn("some modules are still loading and are left out", "folder", filepath.Clean(path))
+	}
+	return &target{interceptors: lib.List(), files: lib.Status(), invoke: lib.Invoke, close: shut}, nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-mcp/weir/abi"
+)
+
+// version is overwritten by release builds (-ldflags "-X main.version=…").
+var version = ""
+
+// buildVersion is what this binary calls itself, also towards MCP peers.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+func newVersion(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the engines and the module ABI",
+		Args:  exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			engine, err := newEngine(std, false)
+			if err != nil {
+				return err
+			}
+			defer engine.Close(nil)
+			fmt.Fprintf(std.out, "weir %s\nengine %s\nmodule ABI %d\n%s %s/%s\n",
+				buildVersion(), engine.Name(), abi.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}
