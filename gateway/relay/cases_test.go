@@ -568,6 +568,22 @@ func TestProtocolVersionIsLearned(t *testing.T) {
 		got[op.ProtocolVersion]++
 	}
 	require.Equal(t, map[string]int{"": 1, "2026-07-28": 1, "2025-06-18": 1}, got, "a session's version comes before a request's own")
+
+	t.Run("from server/discover", func(t *testing.T) {
+		sc := start(t, map[string]rule{"tools/list request": pass})
+		discover := func(id, version string) {
+			sc.client.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`)
+			sc.backend.next()
+			sc.backend.send(result(id, `{"supportedVersions":["2025-11-25","2026-07-28"]}`))
+			sc.client.next()
+		}
+		list := `{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"1900-01-01"}}}`
+		discover("1", "2030-01-01")
+		discover("2", "2026-07-28")
+		sc.client.send(list)
+		sc.backend.gets(list)
+		require.Equal(t, "2026-07-28", sc.governor.operations()[0].ProtocolVersion)
+	})
 	for _, bad := range []string{`"zzzz"`, `1`, `"2025-11-2x"`, `"2025/11/25"`, `null`} {
 		require.Empty(t, version([]byte(bad)))
 	}

@@ -20,13 +20,25 @@ func (s *session) negotiated(params []byte) string {
 	return version(raw)
 }
 
-// observe learns the protocol version from the result of a handshake.
+// observe learns the protocol version from the result of a handshake: the one
+// that initialize settled, or the one that server/discover was asked under, if
+// the backend supports it.
 func (s *session) observe(f *flight, m *wire.Message) {
-	if f.method != methodInitialize && f.method != methodDiscover {
-		return
+	var v string
+	switch f.method {
+	case methodInitialize:
+		raw, _ := wire.Get(m.Result, "protocolVersion")
+		v = version(raw)
+	case methodDiscover:
+		raw, _ := wire.Get(m.Result, "supportedVersions")
+		_ = wire.Elements(raw, func(_ int, supported []byte) bool {
+			if f.version != "" && text(supported) == f.version {
+				v = f.version
+			}
+			return v == ""
+		})
 	}
-	raw, _ := wire.Get(m.Result, "protocolVersion")
-	if v := version(raw); v != "" {
+	if v != "" {
 		s.version.Store(&v)
 	}
 }
