@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/gateway"
-	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/config"
 )
@@ -112,10 +110,7 @@ func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Op
 // silently never runs is the worst there is.
 func (a *assembly) warnUnmatched(ctx context.Context, log *slog.Logger) {
 	listings, _ := a.hosts.Listings(ctx)
-	if slices.ContainsFunc(listings, func(l chain.Listing) bool { return l.Err != nil }) {
-		return // what a host that is down would have listed is not known
-	}
-	for _, e := range a.policy.Unmatched(listings) {
-		log.Warn("this entry of the policy matches no interceptor", "interceptor", e.Interceptor, "host", e.Host, "at", e.Source)
+	for _, u := range a.policy.Unmatched(listings) {
+		log.Warn(u.String())
 	}
 }

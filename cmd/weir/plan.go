@@ -47,16 +47,14 @@ func newPlan(std streams) *cobra.Command {
 			if len(file.Hosts) == 0 {
 				return usagef("no hosts: give --hosts DIR|URL or a --config with hosts")
 			}
-			plans, err := plansOf(cmd.Context(), std, file, event, abi.Phase(phase))
+			p, err := plansOf(cmd.Context(), std, file, event, abi.Phase(phase))
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(std, struct {
-					Plans []*chain.Plan `json:"plans"`
-				}{plans})
+				return writeJSON(std, p)
 			}
-			return printPlans(std, plans)
+			return p.print(std)
 		},
 	}
 	flags.add(cmd)
@@ -66,9 +64,16 @@ func newPlan(std streams) *cobra.Command {
 	return cmd
 }
 
+// planned is the shape of weir plan --json.
+type planned struct {
+	Plans []*chain.Plan `json:"plans"`
+	// Unmatched says which entries of the policy match nothing that is listed.
+	Unmatched []string `json:"unmatched,omitempty"`
+}
+
 // plansOf makes the plans of all events in question, those that do nothing left
 // out unless they were asked for by name.
-func plansOf(ctx context.Context, std streams, file *config.File, event string, phase abi.Phase) ([]*chain.Plan, error) {
+func plansOf(ctx context.Context, std streams, file *config.File, event string, phase abi.Phase) (*planned, error) {
 	a, err := assemble(ctx, std, newLogger(std.err, slog.LevelWarn), file)
 	if err != nil {
 		return nil, err
@@ -78,7 +83,10 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	plans := []*chain.Plan{}
+	all := &planned{Plans: []*chain.Plan{}}
+	for _, u := range a.policy.Unmatched(listings) {
+		all.Unmatched = append(all.Unmatched, u.String())
+	}
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
@@ -86,11 +94,11 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 			}
 			plan := chain.NewPlan(listings, a.policy, e, p, directionOf(file.Boundary, e, p), "")
 			if event != "" || !plan.Empty() {
-				plans = append(plans, plan)
+				all.Plans = append(all.Plans, plan)
 			}
 		}
 	}
-	return plans, nil
+	return all, nil
 }
 
 // eventsToPlan is the events of protocol.md §1 that a gateway meets, and the
@@ -133,12 +141,15 @@ func directionOf(boundary config.Boundary, event string, phase abi.Phase) chain.
 	return chain.Sending
 }
 
-func printPlans(std streams, plans []*chain.Plan) error {
-	if len(plans) == 0 {
+func (p *planned) print(std streams) error {
+	for _, u := range p.Unmatched {
+		fmt.Fprintf(std.out, "warning: %s\n", u)
+	}
+	if len(p.Plans) == 0 {
 		_, err := fmt.Fprintln(std.out, "nothing is governed: no interceptor hooks any event")
 		return err
 	}
-	for i, plan := range plans {
+	for i, plan := range p.Plans {
 		if i > 0 {
 			fmt.Fprintln(std.out)
 		}
