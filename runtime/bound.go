@@ -45,18 +45,28 @@ func appendSection(dst []byte, id byte, body []byte) []byte {
 	return append(dst, body...)
 }
 
+// tables is the table section, in which all tables together cannot have more
+// elements than the limit: those that may grow share equally what the declared
+// minima leave. Nearly every module has one table, which gets all of it.
 func tables(m *meter.Module, limit uint32) []byte {
 	var own []meter.Table
+	room, growing := limit, uint32(0)
 	for _, t := range m.Tables {
-		if !t.Imported {
-			own = append(own, t)
+		if t.Imported {
+			continue
+		}
+		own = append(own, t)
+		room -= t.Min // checkSizes has seen to it that this is not below 0
+		if !t.HasMax || t.Max > t.Min {
+			growing++
 		}
 	}
+	share := room / max(1, growing)
 	b := binary.AppendUvarint(nil, uint64(len(own)))
 	for _, t := range own {
-		highest := limit
+		highest := t.Min + share
 		if t.HasMax {
-			highest = min(limit, t.Max)
+			highest = min(highest, t.Max)
 		}
 		b = append(b, byte(t.Element), 1) // 1: there is a maximum
 		b = binary.AppendUvarint(b, uint64(t.Min))

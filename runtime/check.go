@@ -201,10 +201,12 @@ func checkSizes(m *meter.Module, limits Limits) error {
 	if m.Memory != nil && m.Memory.Min > limits.pages() {
 		return fmt.Errorf("the module declares %d bytes of memory, its limit (memory) is %d", int64(m.Memory.Min)*pageBytes, limits.Memory)
 	}
+	var elements uint64
 	for _, t := range m.Tables {
-		if t.Min > limits.TableElements {
-			return fmt.Errorf("the module declares a table of %d elements, its limit (table elements) is %d", t.Min, limits.TableElements)
-		}
+		elements += uint64(t.Min)
+	}
+	if elements > uint64(limits.TableElements) {
+		return fmt.Errorf("the module declares tables of %d elements, its limit (table elements) is %d", elements, limits.TableElements)
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func TestBounded(t *testing.T) {
 		require.Equal(t, before.Tables[i].Min, table.Min)
 		highest = append(highest, table.Max)
 	}
-	require.Equal(t, []uint32{100, 50, 100}, highest)
+	// 94 elements are left for the three of them.
+	require.Equal(t, []uint32{1 + 31, 2 + 31, 3 + 31}, highest)
 	require.Equal(t, uint32(2), after.Memory.Min)
 	require.False(t, after.Memory.HasMax)
 	require.Empty(t, after.Custom)
@@ -119,6 +120,30 @@ func TestBounded(t *testing.T) {
 	require.Equal(t, uint32(16), maxPages(before, limits))
 	before.Memory.HasMax = false
 	require.Equal(t, uint32(16), maxPages(before, limits))
+}
+
+func TestTablesShareTheirLimit(t *testing.T) {
+	highest := func(declare ...[]uint32) (list []uint32) {
+		r := wt.NewReactor(wt.Validator("guard"))
+		for _, d := range declare {
+			r.Table(d[0], d[1:]...)
+		}
+		r.Invoke("", r.Answer(`{}`))
+		m, err := meter.Parse(r.Bytes())
+		require.NoError(t, err)
+		require.NoError(t, checkSizes(m, Limits{TableElements: 100, Memory: 1 << 20}))
+		m, err = meter.Parse(bounded(m, Limits{TableElements: 100}))
+		require.NoError(t, err)
+		for _, table := range m.Tables {
+			list = append(list, table.Max)
+		}
+		return list
+	}
+	require.Equal(t, []uint32{100}, highest([]uint32{10}))
+	require.Equal(t, []uint32{100}, highest([]uint32{100}))
+	require.Equal(t, []uint32{20}, highest([]uint32{10, 20}))
+	require.Equal(t, []uint32{60, 40}, highest([]uint32{60, 60}, []uint32{0, 1000}), "what cannot grow takes no share")
+	require.Equal(t, []uint32{50, 50}, highest([]uint32{0}, []uint32{0}))
 }
 
 func TestDefaultLimits(t *testing.T) {

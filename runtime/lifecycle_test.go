@@ -177,6 +177,47 @@ func TestHammer(t *testing.T) {
 	wg.Wait()
 }
 
+// The runtime is closed while calls run and modules load.
+func TestCloseUnderLoad(t *testing.T) {
+	noLeaks(t)
+	for range 5 {
+		engine, err := wazero.New(wazero.Options{})
+		require.NoError(t, err)
+		r := runtime.New(engine, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+		m := load(t, r, wt.Allowing("guard"))
+		var started, ended sync.WaitGroup
+		started.Add(4)
+		for range 2 {
+			ended.Go(func() {
+				requireWorks(t, m, `{}`)
+				started.Done()
+				for {
+					if _, err := invoke(m, `{}`); err != nil {
+						if e := abi.AsError(err, "", ""); e.Reason != abi.ReasonUnavailable {
+							t.Errorf("unexpected: %v", err)
+						}
+						return
+					}
+				}
+			})
+			ended.Go(func() {
+				started.Done()
+				for {
+					if _, err := tryLoad(r, wt.Allowing("guard")); err != nil {
+						if !errors.Is(err, runtime.ErrClosed) {
+							t.Errorf("unexpected: %v", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		started.Wait()
+		require.NoError(t, r.Close(context.Background()))
+		ended.Wait()
+	}
+}
+
 // brokenEngine panics where it is told to.
 type brokenEngine struct {
 	runtime.Engine

@@ -16,8 +16,9 @@ type Limits struct {
 	// whole pages of 64 KiB count. A module that declares a larger minimum is
 	// refused at load, and growing past it gives the guest -1.
 	Memory int64
-	// TableElements is the most elements that one table may have; the same
-	// holds for it.
+	// TableElements is the most elements that all tables of an instance may
+	// have together; the same holds for it. Where several tables can grow, they
+	// share what the limit leaves equally.
 	TableElements uint32
 	// CallTime bounds the running time of one call, the start of its instance
 	// included and the wait for a slot not.

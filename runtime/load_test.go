@@ -167,7 +167,15 @@ func TestModulesThatAreRefused(t *testing.T) {
 		},
 		"table": {
 			wasm: with(func(r *wt.Reactor) { r.Table(100_001) }),
-			says: []string{"declares a table of 100001 elements, its limit (table elements) is 100000"},
+			says: []string{"declares tables of 100001 elements, its limit (table elements) is 100000"},
+		},
+		"tables together": {
+			wasm: with(func(r *wt.Reactor) {
+				for range 3 {
+					r.Table(40_000)
+				}
+			}),
+			says: []string{"declares tables of 120000 elements"},
 		},
 
 		"start traps": {

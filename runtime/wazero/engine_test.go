@@ -157,9 +157,6 @@ func TestDiskCache(t *testing.T) {
 	use(quiet)
 	files := cached(t, dir)
 	require.Len(t, files, 1, "guests are cached, host functions are not")
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
 	use(quiet)
 	require.Equal(t, files, cached(t, dir), "the second engine finds it")
 
@@ -178,15 +175,10 @@ func TestDiskCache(t *testing.T) {
 	}
 }
 
-func TestCacheFoldersThatAreNotSafe(t *testing.T) {
-	open := t.TempDir()
-	require.NoError(t, os.Chmod(open, 0o777))
-	_, err := New(Options{CacheDir: open})
-	require.ErrorContains(t, err, "chmod 700")
-
+func TestACacheFolderThatIsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = New(Options{CacheDir: file})
+	_, err := New(Options{CacheDir: file})
 	require.ErrorContains(t, err, "compile cache: ")
 }
 
