@@ -45,12 +45,22 @@ func (f *chainFlags) load(flags config.Flags) (*config.File, error) {
 	var file *config.File
 	if f.config != "" {
 		var err error
-		if file, err = config.Load(f.config, os.LookupEnv); err != nil {
+		if file, err = loadConfig(f.config); err != nil {
 			return nil, err
 		}
 	}
 	flags.Hosts, flags.Boundary = f.hosts, f.boundary
 	return file.With(flags)
+}
+
+// loadConfig reads a weir.yaml. Whatever is wrong with it is wrong usage, a file
+// that is not there included.
+func loadConfig(path string) (*config.File, error) {
+	file, err := config.Load(path, os.LookupEnv)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return file, nil
 }
 
 // assemble opens the folders, waits for their modules, and makes the hosts.

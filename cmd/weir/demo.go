@@ -131,7 +131,7 @@ func (h *demoHouse) remove() { _ = os.RemoveAll(h.dir) }
 // tour sends the demo's calls through a gateway and tells what happens.
 func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	tale := &demoTale{out: std.out, hide: h.files + string(filepath.Separator)}
-	file, err := config.Load(h.config, os.LookupEnv)
+	file, err := loadConfig(h.config)
 	if err != nil {
 		return err
 	}

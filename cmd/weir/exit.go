@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/config"
@@ -59,7 +58,7 @@ func isUsage(err error) bool {
 	if _, ok := errors.AsType[config.Errors](err); ok {
 		return true
 	}
-	return errors.Is(err, library.ErrNoFolder) || errors.Is(err, os.ErrNotExist)
+	return errors.Is(err, library.ErrNoFolder)
 }
 
 // appendRPCError appends {"error":{…}} as config.md wants an RPC error on

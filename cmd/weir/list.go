@@ -1,9 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -101,29 +100,45 @@ func (t *target) print(std streams) error {
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	if len(t.interceptors) == 0 {
 		fmt.Fprintln(w, "no interceptors")
-	} else {
-		fmt.Fprintln(w, "NAME\tTYPE\tHOOKS\tMODE\tFAILS\tPRIORITY\tVERSION")
 	}
 	for _, d := range t.interceptors {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.Type, hooksText(d.Hooks), d.Mode, failsText(d.FailOpen), priorityText(d), d.Version)
+		fmt.Fprintln(w, headline(d))
+		for _, h := range d.Hooks {
+			fmt.Fprintf(w, "  %s\t%s\n", h.Phase, strings.Join(h.Events, ", "))
+		}
+		if d.Description != "" {
+			fmt.Fprintf(w, "  %s\n", d.Description)
+		}
 	}
 	if len(t.files) > 0 {
-		fmt.Fprintln(w, "\nFILE\tSHA-256\tINTERCEPTORS")
+		fmt.Fprintln(w, "\nfile\tsha256\tinterceptors")
 	}
 	for _, f := range t.files {
 		what := strings.Join(f.Interceptors, ", ")
 		if f.Err != nil {
 			what = strings.TrimSpace(what + " refused: " + f.Err.Error())
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Digest, what)
-	}
-	if len(t.skipped) > 0 {
-		fmt.Fprintln(w, "\nSKIPPED\tWHY")
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Digest, "-"), what)
 	}
 	for _, s := range t.skipped {
-		fmt.Fprintf(w, "%s\t%v\n", s.Name, s.Err)
+		fmt.Fprintf(w, "\nskipped\t%s\t%v\n", s.Name, s.Err)
 	}
 	return w.Flush()
+}
+
+// headline is such as "pii-redactor 1.0.0: mutation, active, fails closed,
+// priority -1000".
+func headline(d abi.Descriptor) string {
+	text := d.Name
+	if d.Version != "" {
+		text += " " + d.Version
+	}
+	mode := cmp.Or(d.Mode, abi.Active)
+	text += ": " + string(d.Type) + ", " + string(mode) + ", fails " + failsText(d.FailOpen)
+	if d.Type == abi.Mutation {
+		text += ", priority " + string(d.PriorityHint.AppendJSON(nil))
+	}
+	return text
 }
 
 // hooksText is such as "request: tools/call, prompts/get; response: *".
@@ -143,15 +158,4 @@ func failsText(open bool) string {
 		return "open"
 	}
 	return "closed"
-}
-
-func priorityText(d abi.Descriptor) string {
-	if d.Type != abi.Mutation {
-		return "-"
-	}
-	if !d.PriorityHint.IsPerPhase() {
-		return strconv.Itoa(int(d.PriorityHint.For(abi.Request)))
-	}
-	b, _ := json.Marshal(d.PriorityHint)
-	return string(b)
 }

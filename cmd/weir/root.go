@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +16,7 @@ func newRoot(std streams) *cobra.Command {
 			"MCP server that runs one ordered chain of interceptors over what passes. Start with: weir demo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(std.in)
@@ -30,6 +30,18 @@ func newRoot(std streams) *cobra.Command {
 		newDemo(std), newDemoBackend(std), newVersion(std),
 	)
 	return root
+}
+
+// knownCommand refuses what is no command, with the nearest one that is.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see weir --help"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("%q is not a command of weir; %s", args[0], hint)
 }
 
 // exactly makes an argument check whose failure is wrong usage.
@@ -52,11 +64,4 @@ func afterDash(cmd *cobra.Command, args []string) (before, after []string, err e
 		return nil, nil, usageError{errors.New(`a command must follow "--"`)}
 	}
 	return args[:at], args[at:], nil
-}
-
-func unexpected(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usageError{fmt.Errorf("%s does not take %q; see %[1]s --help", cmd.CommandPath(), args[0])}
 }

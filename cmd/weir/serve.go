@@ -35,7 +35,10 @@ func newServe(std streams) *cobra.Command {
 			file := config.Default()
 			if path != "" {
 				var err error
-				if file, err = config.Load(path, os.LookupEnv); err != nil {
+				if file, err = loadConfig(path); err != nil {
+					return err
+				}
+				if file, err = file.With(config.Flags{}); err != nil {
 					return err
 				}
 			}
