@@ -98,8 +98,10 @@ func (i *Interceptor) answer(inv *abi.Invocation) (r abi.Result, err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	var enveloped bool
-	inv.Payload, enveloped = abi.Unwrap(inv.Event, inv.Payload)
+	enveloped := false
+	if mayBeEnvelope(inv.Payload) {
+		inv.Payload, enveloped = abi.Unwrap(inv.Event, inv.Payload)
+	}
 	if inv.Request != nil {
 		inv.Request, _ = abi.Unwrap(inv.Event, inv.Request)
 	}

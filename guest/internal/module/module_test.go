@@ -32,6 +32,7 @@ func TestInvokeAnswersInTheShapeItWasAskedIn(t *testing.T) {
 		{"bare", `{"name":"t"}`, `{"was":{"name":"t"}}`},
 		{"envelope", `{"method":"tools/call","params":{"name":"t"}}`, `{"method":"tools/call","params":{"was":{"name":"t"}}}`},
 		{"envelope the other way round", `{"params":{},"method":"tools/call"}`, `{"method":"tools/call","params":{"was":{}}}`},
+		{"envelope spelled with escapes", ` { "\u006dethod":"tools/call","params":{}}`, `{"method":"tools/call","params":{"was":{}}}`},
 		{"envelope without params", `{"method":"tools/call"}`, `{"method":"tools/call","params":{"was":{}}}`},
 		{"params that name another method", `{"method":"tools/list"}`, `{"was":{"method":"tools/list"}}`},
 		{"params with a third member", `{"method":"tools/call","params":{},"x":1}`, `{"was":{"method":"tools/call","params":{},"x":1}}`},
@@ -41,6 +42,17 @@ func TestInvokeAnswersInTheShapeItWasAskedIn(t *testing.T) {
 			require.Equal(t, `{"result":{"type":"mutation","interceptor":"wrap","phase":"request","modified":true,"payload":`+c.want+`}}`, string(answer))
 		})
 	}
+}
+
+func FuzzMayBeEnvelope(f *testing.F) {
+	f.Add([]byte(`{"method":"a/b","params":{}}`))
+	f.Add([]byte(` { "\u0070arams" : 1, "method":"a/b"}`))
+	f.Add([]byte(`{"name":"method"}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if _, enveloped := abi.Unwrap("a/b", payload); enveloped {
+			require.True(t, mayBeEnvelope(payload))
+		}
+	})
 }
 
 func TestEveryFailureIsAnAnswer(t *testing.T) {
