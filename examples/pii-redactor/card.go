@@ -14,6 +14,10 @@ func cardEnd(s string, i int) int {
 	if at(s, i-1) == '.' && isDigit(at(s, i-2)) || s[i] < '2' || s[i] > '6' {
 		return 0 // a fraction, or no issuer's
 	}
+	minDigits := minCard
+	if at(s, i-1) == '+' {
+		minDigits = maxPhoneDigits + 1 // what is shorter is a phone number
+	}
 	var digits [maxCard]byte
 	n, end := 0, 0
 	var separator byte
@@ -24,7 +28,7 @@ func cardEnd(s string, i int) int {
 		}
 		n += copy(digits[n:], s[i:i+group])
 		i += group
-		if n >= minCard && endsNumber(s, i) && isIssuer(digits[:n]) && luhn(digits[:n]) {
+		if n >= minDigits && endsNumber(s, i) && isIssuer(digits[:n]) && luhn(digits[:n]) {
 			end = i
 		}
 		c := at(s, i)
