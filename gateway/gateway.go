@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
@@ -168,6 +169,7 @@ func (g *Gateway) Govern(ctx context.Context, op relay.Operation) relay.Decision
 	if g.o.Decided != nil {
 		g.o.Decided(op, &out)
 	}
+	uncacheable := op.Phase == abi.Response && strings.HasSuffix(op.Event, "/list") && plan.Mutates()
 	switch {
 	case !out.Released():
 		b := &relay.Block{Reason: string(out.Status)}
@@ -176,9 +178,9 @@ func (g *Gateway) Govern(ctx context.Context, op relay.Operation) relay.Decision
 		}
 		return relay.Decision{Block: b}
 	case out.Modified:
-		return relay.Decision{Payload: out.FinalPayload}
+		return relay.Decision{Payload: out.FinalPayload, Uncacheable: uncacheable}
 	default:
-		return relay.Decision{}
+		return relay.Decision{Uncacheable: uncacheable}
 	}
 }
 

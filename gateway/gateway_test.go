@@ -39,6 +39,12 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "server":
 		serveBackend()
+	case "echo":
+		echoBackend()
+	case "bare":
+		bareRelay()
+	case "gateway":
+		gatewayProcess()
 	case "exits":
 		fmt.Fprintln(os.Stderr, "no licence")
 		os.Exit(3)
@@ -301,6 +307,9 @@ func TestInputRequiredOfARealBackend(t *testing.T) {
 	})
 	g, _ := newGateway(t, s, nil)
 	session, served, _ := connect(t, g, backend(t, "server"), "2026-07-28")
+	tools, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "public", tools.CacheScope, "as the backend says")
 	text, err := callTool(session, "input", "my secret")
 	require.NoError(t, err)
 	require.Equal(t, "model saw my ******", text)
@@ -312,6 +321,41 @@ func TestInputRequiredOfARealBackend(t *testing.T) {
 		"guard sampling/createMessage request", "redact sampling/createMessage request",
 		"guard sampling/createMessage response", "guard sampling/createMessage request",
 	}, s.calls)
+}
+
+func TestAListBehindAMutatorIsPrivate(t *testing.T) {
+	g, _ := newGateway(t, words(mutator()), nil)
+	session, served, _ := connect(t, g, backend(t, "server"), "2026-07-28")
+	tools, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "private", tools.CacheScope)
+	require.NoError(t, session.Close())
+	require.NoError(t, <-served)
+}
+
+// Sessions leave no descriptors, processes or goroutines behind.
+func TestOrphans(t *testing.T) {
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("there is no /proc here: ", err)
+		}
+		return len(all)
+	}
+	g, _ := newGateway(t, words(guard()), nil)
+	one := func() {
+		session, served, _ := connect(t, g, backend(t, "server"), "2025-11-25")
+		_, err := callTool(session, "echo", "x")
+		require.NoError(t, err)
+		require.NoError(t, session.Close())
+		require.NoError(t, <-served)
+	}
+	one()
+	fds := descriptors()
+	for range 5 {
+		one()
+	}
+	require.LessOrEqual(t, descriptors(), fds)
 }
 
 func TestCancelledCallReachesTheBackend(t *testing.T) {

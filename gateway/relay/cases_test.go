@@ -293,6 +293,19 @@ func TestListIsGoverned(t *testing.T) {
 	require.Contains(t, sc.client.next(), `"id":9,"error":{"code":-32602`)
 }
 
+func TestAListThatAMutationMayHaveChangedIsNotCached(t *testing.T) {
+	sc := start(t, map[string]rule{"tools/list response": func(context.Context, Operation) Decision { return Decision{Uncacheable: true} }})
+	for answer, want := range map[string]string{
+		`{"ttlMs" : 6e4,"tools":[{"ttlMs":1}],"cacheScope":"public"}`: `{"ttlMs" : 0,"tools":[{"ttlMs":1}],"cacheScope":"private"}`,
+		`{"tools":[]}`: `{"tools":[]}`,
+	} {
+		sc.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		sc.backend.next()
+		sc.backend.send(result("1", answer))
+		sc.client.gets(result("1", want))
+	}
+}
+
 func TestSmuggledLines(t *testing.T) {
 	// A mutator, or an end with another framing, brings line breaks.
 	smuggled := "{\n\"x\":\r\n" + call("66", `{}`) + "\r\n}"

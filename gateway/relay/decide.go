@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +179,8 @@ type decider struct {
 	// request is what is kept of the request that the message answers.
 	request []byte
 	version string
+	// uncacheable is what a decision said.
+	uncacheable bool
 }
 
 // start runs decide beside the stream, once there is room for it. The pump of
@@ -233,6 +236,7 @@ func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, reque
 		Modified:  v.Block == nil && v.Payload != nil && !bytes.Equal(v.Payload, p),
 		Cancelled: d.ctx.Err() != nil, Duration: time.Since(start), Waited: start.Sub(d.at), Size: len(p),
 	})
+	d.uncacheable = d.uncacheable || v.Uncacheable
 	if v.Block != nil {
 		return nil, &blocking{Block: v.Block, event: event, phase: phase, reference: op.Reference, mayHaveRun: event == abi.ToolsCall && phase == abi.Response}
 	}
@@ -354,6 +358,9 @@ func (s *session) decideResponse(d decider, requester *peer, m *wire.Message, f 
 			return
 		}
 	}
+	if no == nil && d.uncacheable {
+		now = uncached(now)
+	}
 	switch {
 	case no != nil:
 		no.mayHaveRun = f.isToolCall() || no.mayHaveRun
@@ -379,4 +386,15 @@ func (s *session) decideNotification(d decider, from *peer, m *wire.Message, fin
 	default:
 		s.send(s.other(from), m.WithParams(now))
 	}
+}
+
+// uncached is a result that says that it must not be kept for others. What is
+// not there is not added.
+func uncached(result []byte) []byte {
+	for name, value := range map[string]string{"cacheScope": `"private"`, "ttlMs": "0"} {
+		if from, to, ok := wire.Find(result, name); ok {
+			result = slices.Concat(result[:from], []byte(value), result[to:])
+		}
+	}
+	return result
 }

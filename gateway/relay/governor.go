@@ -88,6 +88,10 @@ type Decision struct {
 	// Payload replaces the operation's when it is not nil. It must be a JSON
 	// object without duplicate names; anything else blocks.
 	Payload json.RawMessage
+	// Uncacheable says of a list's result that it is for this client alone: its
+	// cacheScope becomes private and its ttlMs 0, where it has them
+	// (protocol.md §6).
+	Uncacheable bool
 	// Block is nil when the operation is released.
 	Block *Block
 }
