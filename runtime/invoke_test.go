@@ -141,6 +141,7 @@ func TestWhatTheStartOfAnInstanceOutputsIsNoAnswer(t *testing.T) {
 		early := g.Func("", "", g.Answer(`{"result":{"valid":true}}`), wt.Drop)
 		g.Start(early)
 		g.Export(abi.ExportInitialize, early)
+		g.Export(abi.ExportReseed, g.Func("I:", "", wt.Call(early)))
 		g.Invoke("", wt.I32(0))
 		_, err := invoke(load(t, r, g.Bytes()), `{}`)
 		requireReason(t, abi.ReasonBadOutput, err)
@@ -170,8 +171,6 @@ func TestInputWritesNothingInDescribe(t *testing.T) {
 func TestReseed(t *testing.T) {
 	r := newRuntime(t, wazero.Options{})
 	g := wt.NewReactor(wt.Validator("guard"))
-	hex := g.Text("0123456789abcdef")
-	_ = hex
 	g.Export(abi.ExportReseed, g.Func("I:", "", wt.I32(0), wt.Get(0), wt.Store64(512), wt.I32(1), wt.I32(512), wt.I32(8), wt.Call(g.Log)))
 	g.Invoke("", g.Answer(`{"result":{"valid":true}}`))
 	var logs logBuffer
@@ -187,7 +186,16 @@ func TestReseed(t *testing.T) {
 	require.Greater(t, len(seeds), 10)
 }
 
-func TestNamesContradicted(t *testing.T) {
+func TestReseedThatTraps(t *testing.T) {
+	g := wt.NewReactor(wt.Validator("guard"))
+	g.Export(abi.ExportReseed, g.Func("I:", "", wt.Unreachable))
+	g.Invoke("", g.Answer(`{"result":{"valid":true}}`))
+	_, err := invoke(load(t, newRuntime(t, wazero.Options{}), g.Bytes()), `{}`)
+	requireReason(t, abi.ReasonTrap, err)
+}
+
+// Answers that make no sense, each a failure and none a verdict.
+func TestAnswersThatAreNone(t *testing.T) {
 	r := newRuntime(t, wazero.Options{})
 	for answer, reason := range map[string]abi.Reason{
 		`{"result":{"type":"mutation","modified":false}}`: abi.ReasonBadOutput,

@@ -100,8 +100,10 @@ func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 	}
 	defer m.leave()
 
-	arrived := time.Now()
-	callerLimit, _ := remaining(ctx, arrived)
+	var callerLimit time.Duration // what the caller's own deadline leaves
+	if deadline, ok := ctx.Deadline(); ok {
+		callerLimit = time.Until(deadline)
+	}
 	if inv.Timeout > 0 {
 		late := &timeLimit{inv.Timeout}
 		var cancel context.CancelFunc
@@ -113,15 +115,6 @@ func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 		f.limit = max(callerLimit, time.Millisecond)
 	}
 	return result, f
-}
-
-// remaining is how long ctx had to go at the given time.
-func remaining(ctx context.Context, at time.Time) (time.Duration, bool) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0, false
-	}
-	return deadline.Sub(at), true
 }
 
 // queued waits for a slot and makes the call.
@@ -244,16 +237,16 @@ func (m *Module) run(ctx context.Context, c *call, e entry) error {
 			return err
 		}
 	}
-	c.input, c.output, c.hasOutput = input, nil, false
 	var args []uint64
 	if e == entryInvoke {
+		args = []uint64{uint64(len(input))}
 		if m.reseed {
 			if _, err := callGuarded(ctx, instance, abi.ExportReseed, rand.Uint64()); err != nil {
 				return err
 			}
 		}
-		args = []uint64{uint64(len(input))}
 	}
+	c.input, c.output, c.hasOutput = input, nil, false
 	status, err := callGuarded(ctx, instance, e.export, args...)
 	if err != nil {
 		return err

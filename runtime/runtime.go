@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,9 +29,9 @@ type Runtime struct {
 type Option func(*Runtime)
 
 // WithLogger sets where guests log to unless [ModuleOptions] says otherwise.
-// Without it they log to [slog.Default].
+// Without it, or with nil, they log to [slog.Default].
 func WithLogger(logger *slog.Logger) Option {
-	return func(r *Runtime) { r.logger = logger }
+	return func(r *Runtime) { r.logger = cmp.Or(logger, r.logger) }
 }
 
 // New returns a runtime that runs modules on the engine and owns it:

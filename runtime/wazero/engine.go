@@ -132,7 +132,6 @@ func hostFunction(f runtime.HostFunc) api.GoModuleFunction {
 type hostError struct{ err error }
 
 func (e *hostError) Error() string { return e.err.Error() }
-func (e *hostError) Unwrap() error { return e.err }
 
 func valueTypes(types []meter.ValueType) []api.ValueType {
 	list := make([]api.ValueType, len(types))
