@@ -171,7 +171,7 @@ type file struct {
 	digest   string    // of the bytes being loaded
 	again    bool      // changed while it was loading
 	problem  string    // the complaint that was logged last, without digits; empty when all is well
-	collides bool      // the problem is another file
+	rival    string    // the file that the last refusal was on account of
 	failures int       // attempts on the same bytes
 	retry    time.Time // zero when there is nothing to retry
 }
@@ -312,7 +312,7 @@ func (f *folder) remove(name string) {
 	if f.replace(name, nil, nil) {
 		f.l.o.Logger.Info("a module was removed", "file", name)
 	}
-	f.reconsider()
+	f.reconsider(name)
 }
 
 func (f *folder) enqueue(k *file) {
@@ -364,7 +364,7 @@ func (f *folder) start(k *file) {
 		return
 	}
 	if first := f.twin(k.name, digest); first != "" {
-		f.refuse(k, &collision{fmt.Sprintf("has the same bytes as %s, which serves; remove one of them", first)})
+		f.refuse(k, &collision{by: first, text: fmt.Sprintf("has the same bytes as %s, which serves; remove one of them", first)})
 		return
 	}
 	k.loading, k.digest = true, digest
@@ -377,8 +377,9 @@ func (f *folder) start(k *file) {
 	}()
 }
 
-// collision is a refusal on account of another file.
-type collision struct{ text string }
+// collision is a refusal on account of another file, or of a native interceptor
+// when by is empty. It lasts until the other changes.
+type collision struct{ by, text string }
 
 func (c *collision) Error() string { return c.text }
 
@@ -435,7 +436,6 @@ func (f *folder) apply(r loaded) {
 	d := r.served.module.Digest()
 	f.l.o.Logger.Info("a module serves", "file", k.name, "digest", d, "interceptors", names(r.served.descriptors))
 	f.settle(k)
-	f.reconsider()
 }
 
 func names(descriptors []abi.Descriptor) []string {
@@ -458,6 +458,7 @@ func (f *folder) serve(s *served) error {
 		return err
 	}
 	f.replace(s.file, s, yield)
+	f.reconsider(s.file)
 	for _, o := range yield {
 		i := slices.IndexFunc(s.descriptors, func(d abi.Descriptor) bool { return o.has(d.Name) })
 		f.refuse(f.files[o.file], sharedName(s.descriptors[i].Name, s.file))
@@ -471,7 +472,7 @@ func (f *folder) rivals(s *served) (yield []*served, err error) {
 	for _, d := range s.descriptors {
 		for _, n := range f.l.natives {
 			if n.descriptor.Name == d.Name {
-				return nil, &collision{fmt.Sprintf("the whole module is refused: %q is the name of a native interceptor", d.Name)}
+				return nil, &collision{text: fmt.Sprintf("the whole module is refused: %q is the name of a native interceptor", d.Name)}
 			}
 		}
 		for _, o := range f.l.files {
@@ -488,7 +489,7 @@ func (f *folder) rivals(s *served) (yield []*served, err error) {
 }
 
 func sharedName(name, file string) error {
-	return &collision{fmt.Sprintf("the whole module is refused: %s serves an interceptor %q already; rename it or remove one of the files", file, name)}
+	return &collision{by: file, text: fmt.Sprintf("the whole module is refused: %s serves an interceptor %q already; rename it or remove one of the files", file, name)}
 }
 
 // replace swaps what serves for a file, nil for nothing, in one step with
@@ -521,7 +522,7 @@ func (f *folder) replace(name string, s *served, also []*served) bool {
 
 // settle notes that a file serves what is in it.
 func (f *folder) settle(k *file) {
-	k.problem, k.collides, k.failures = "", false, 0
+	k.problem, k.rival, k.failures = "", "", 0
 	f.l.mu.Lock()
 	delete(f.l.problems, k.name)
 	f.l.mu.Unlock()
@@ -540,19 +541,24 @@ func (f *folder) refuse(k *file, err error) {
 	if f.ctx.Err() != nil {
 		return
 	}
-	var c *collision
-	k.collides = errors.As(err, &c)
+	c, collides := errors.AsType[*collision](err)
 	gist := withoutDigits(err.Error())
-	if !errors.Is(err, errChanging) && (k.problem == "" || k.failures >= atRest && k.problem != gist) {
+	whole := collides || k.failures >= atRest
+	if !errors.Is(err, errChanging) && (k.problem == "" || whole && k.problem != gist) {
 		f.report(k, err)
 		k.problem = gist
 	}
 	f.l.mu.Lock()
 	f.l.problems[k.name] = err
 	f.l.mu.Unlock()
-	wait := min(f.l.o.Retry<<min(k.failures, 20), maxRetry)
+	k.rival = ""
+	if collides {
+		k.rival = c.by // time alone changes nothing
+		return
+	}
+	k.retry = time.Now().Add(min(f.l.o.Retry<<min(k.failures, 20), maxRetry))
 	k.failures++
-	k.retry = time.Now().Add(wait)
+	f.reconsider(k.name) // who had these bytes too may have waited for it
 }
 
 // withoutDigits makes the complaints about two halves of one file equal.
@@ -573,10 +579,11 @@ func (f *folder) report(k *file, err error) {
 	f.l.o.Logger.Error("a module is refused and not served", "file", k.name, "cause", err)
 }
 
-// reconsider tries again the files that collided with one that changed.
-func (f *folder) reconsider() {
+// reconsider tries again the files that were refused on account of one that
+// changed.
+func (f *folder) reconsider(changed string) {
 	for _, name := range slices.Sorted(maps.Keys(f.files)) {
-		if k := f.files[name]; k.collides {
+		if k := f.files[name]; k.rival == changed {
 			f.enqueue(k)
 		}
 	}
