@@ -130,6 +130,8 @@ func (s *set) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error
 	return s.invoke(ctx, inv)
 }
 
+func (s *set) Ready(context.Context) error { return nil }
+
 func (s *set) Subscribe(changed func()) func() {
 	s.changed = changed
 	return func() {}
@@ -375,6 +377,22 @@ func TestCancelledCallReachesTheBackend(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
 	require.NoError(t, <-served)
+}
+
+// The gateway as a process of its own, on its real standard input and output.
+func TestOverStandardInputAndOutput(t *testing.T) {
+	for _, size := range []int{1, 100_000, 1_000_000} {
+		p := backend(t, "gateway")
+		big := strings.Repeat("x", size)
+		require.NoError(t, p.Write([]byte("{\n\"jsonrpc\":\"2.0\",\r\n\"id\":1,\"method\":\"tools/call\",\"params\":{\"x\":\""+big+"\"}}")))
+		line, err := p.Read()
+		require.NoError(t, err)
+		require.Contains(t, string(line), `{"jsonrpc":"2.0","id":1,"result":`)
+		require.NoError(t, p.CloseWrite())
+		_, err = p.Read()
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, p.Close())
+	}
 }
 
 // raw speaks lines to a gateway.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -63,8 +62,8 @@ func loadConfig(path string) (*config.File, error) {
 	return file, nil
 }
 
-// assemble opens the folders, waits for their modules, and makes the hosts.
-// Nothing is connected yet: that happens with the first discovery.
+// assemble opens the folders and makes the hosts. Nothing is connected yet, and
+// modules may still be loading: the first discovery waits for both.
 func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.File) (*assembly, error) {
 	policy, err := chain.NewPolicy(policyEntries(file.Interceptors))
 	if err != nil {
@@ -84,15 +83,6 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 		list = append(list, host)
 	}
 	a.hosts = hosts.NewSet(list, hosts.SetOptions{})
-	for _, lib := range a.libraries {
-		if err := lib.Ready(ctx); err != nil {
-			if !errors.Is(err, library.ErrLoading) {
-				a.close(ctx)
-				return nil, err
-			}
-			log.Warn("modules are still loading; until they have, what they guard passes without them")
-		}
-	}
 	return a, nil
 }
 

@@ -210,9 +210,9 @@ func (h *demoHouse) session(ctx context.Context, g *gateway.Gateway, tale *demoT
 		ended <- g.Serve(ctx, relay.Lines(toGateway, fromGateway, gateway.DefaultClientLimit), tale.watch(backend))
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "weir-demo", Version: buildVersion()}, nil)
-	ctx, cancel := context.WithTimeout(ctx, demoConnect)
+	patience, cancel := context.WithTimeout(ctx, demoConnect)
 	defer cancel()
-	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	session, err := client.Connect(patience, &mcp.IOTransport{Reader: toClient, Writer: fromClient}, nil)
 	if err != nil {
 		_ = fromClient.Close()
 		return nil, errors.Join(err, <-ended)

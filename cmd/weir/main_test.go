@@ -23,6 +23,9 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	if play, args := roleAsked(os.Args); play != nil {
+		os.Exit(play(args))
+	}
 	dir, err := os.MkdirTemp("", "weir-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

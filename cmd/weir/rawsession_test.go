@@ -5,6 +5,8 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +23,9 @@ type rawSession struct {
 	in      io.WriteCloser
 	lines   chan string
 	replies map[string]string // method → result, as spelled
+	sent    []string
 	seen    []string
+	end     func() // ends the session and waits for the process
 }
 
 func startRaw(t testing.TB, command []string, replies map[string]string) *rawSession {
@@ -50,12 +54,16 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 			}
 		}
 	}()
-	t.Cleanup(func() {
+	s.end = sync.OnceFunc(func() {
 		in.Close()
-		for range s.lines { // a server that writes to the end must not block
+		for line := range s.lines { // a server that writes to the end must not block
+			s.seen = append(s.seen, line)
 		}
 		<-read
 		_ = cmd.Wait()
+	})
+	t.Cleanup(func() {
+		s.end()
 		if t.Failed() {
 			t.Logf("stderr of %v:\n%s", command, errs)
 		}
@@ -66,6 +74,7 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 // send writes one line as it is.
 func (s *rawSession) send(line string) {
 	s.t.Helper()
+	s.sent = append(s.sent, line+"\n")
 	_, err := io.WriteString(s.in, line+"\n")
 	require.NoError(s.t, err)
 }
@@ -83,12 +92,39 @@ func (s *rawSession) call(line string) string {
 		require.NoError(s.t, err, answer)
 		switch m.Kind {
 		case wire.Request:
-			result, ok := s.replies[m.Method]
-			require.True(s.t, ok, "the server asks for %s", m.Method)
-			s.send(string(wire.AppendResult(nil, m.ID.Raw(), []byte(result))))
+			s.reply(m)
 		case wire.Response, wire.Failure:
 			require.Equal(s.t, request.ID.Key(), m.ID.Key(), answer)
 			return answer
+		}
+	}
+}
+
+// reply answers what the server asks, with a result or, where the reply begins
+// with "error:", with the error behind that.
+func (s *rawSession) reply(m *wire.Message) {
+	s.t.Helper()
+	result, ok := s.replies[m.Method]
+	require.True(s.t, ok, "the server asks for %s", m.Method)
+	if failure, ok := strings.CutPrefix(result, "error:"); ok {
+		s.send(`{"jsonrpc":"2.0","id":` + string(m.ID.Raw()) + `,"error":` + failure + `}`)
+		return
+	}
+	s.send(string(wire.AppendResult(nil, m.ID.Raw(), []byte(result))))
+}
+
+// asked waits until the server asks for the method by itself, and answers.
+func (s *rawSession) asked(method string) {
+	s.t.Helper()
+	for {
+		line := s.next()
+		m, err := wire.Read([]byte(line))
+		require.NoError(s.t, err, line)
+		if m.Kind == wire.Request {
+			s.reply(m)
+			if m.Method == method {
+				return
+			}
 		}
 	}
 }
@@ -128,7 +164,11 @@ var (
 func (s *rawSession) masked() []string {
 	out := make([]string, len(s.seen))
 	for i, line := range s.seen {
-		out[i] = uuids.ReplaceAllString(timestamps.ReplaceAllString(line, "TIME"), "ID")
+		out[i] = mask(line)
 	}
 	return out
+}
+
+func mask(line string) string {
+	return uuids.ReplaceAllString(timestamps.ReplaceAllString(line, "TIME"), "ID")
 }

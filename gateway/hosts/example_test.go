@@ -19,6 +19,8 @@ func (set) Invoke(_ context.Context, inv abi.Invocation) (abi.Result, error) {
 	return abi.Result{Type: abi.Validation, Interceptor: inv.Name, Phase: inv.Phase, Valid: true}, nil
 }
 
+func (set) Ready(context.Context) error { return nil }
+
 func (set) Subscribe(func()) func() { return func() {} }
 
 func Example() {

@@ -14,6 +14,10 @@ type Interceptors interface {
 	// Invoke runs one of them and returns when ctx ends. The error is an
 	// [*abi.Error].
 	Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error)
+	// Ready returns nil as soon as the set is whole, and an error while it is not
+	// and ctx or the set's own patience ends. A set that is still loading counts
+	// as one that cannot be listed: what it may guard does not pass without it.
+	Ready(ctx context.Context) error
 	// Subscribe has changed called after each change of the list.
 	Subscribe(changed func()) (stop func())
 }
@@ -32,7 +36,10 @@ type inProcess struct {
 	stop func()
 }
 
-func (p *inProcess) list(context.Context) (offer, error) {
+func (p *inProcess) list(ctx context.Context) (offer, error) {
+	if err := p.set.Ready(ctx); err != nil {
+		return offer{}, err
+	}
 	return offer{interceptors: p.set.List()}, nil
 }
 

@@ -270,6 +270,8 @@ func (n *native) Invoke(_ context.Context, inv abi.Invocation) (abi.Result, erro
 	return abi.Result{Type: abi.Validation, Interceptor: inv.Name, Phase: inv.Phase, Valid: true}, nil
 }
 
+func (n *native) Ready(context.Context) error { return nil }
+
 func (n *native) Subscribe(changed func()) func() {
 	n.changed = changed
 	return func() { n.stopped.Store(true) }
