@@ -101,6 +101,7 @@ func serveBackend() {
 func backend(t *testing.T, as string) *gateway.Backend {
 	t.Helper()
 	t.Setenv(role, as)
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // of which each process would sleep 1 s
 	self, err := os.Executable()
 	require.NoError(t, err)
 	b, err := gateway.Start(gateway.Command{Args: []string{self}, Stderr: io.Discard, Hide: []string{"A_SECRET"}, Patience: 100 * time.Millisecond})

@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -129,9 +131,11 @@ func TestDuplicateKeys(t *testing.T) {
 		sc := start(t, nil)
 		sc.backend.send(`{"jsonrpc":"2.0","id":"b","method":"roots/list","METHOD":"x"}`, `[]`)
 		sc.backend.gets(failure(`"b"`, "-32600", "member name of the envelope in other case"), failure("null", "-32600", "batches are not supported"))
-		sc.backend.send(`Server running on stdio`)
+		sc.backend.send(` {"broken"`)
+		sc.backend.gets(failure("null", "-32700", "unexpected end of JSON"))
+		sc.backend.send(` Server running on stdio`)
 		sc.ping("1")
-		require.Equal(t, []Cause{BadMessage, BadMessage, BadMessage}, sc.watcher.causes())
+		require.Equal(t, []Cause{BadMessage, BadMessage, BadMessage, BadMessage}, sc.watcher.causes())
 	})
 }
 
@@ -703,4 +707,28 @@ func TestAPeerThatDoesNotTakeMessages(t *testing.T) {
 		require.ErrorIs(t, <-done, context.Canceled)
 		backend.close()
 	})
+}
+
+func TestWhatTheOperatorReads(t *testing.T) {
+	require.EqualError(t, &BackendGone{}, "the backend closed the connection before it had sent a message")
+	gone := &BackendGone{Spoke: true, Open: 2, Err: io.ErrUnexpectedEOF}
+	require.EqualError(t, gone, "the backend closed the connection with 2 requests open: unexpected EOF")
+	require.ErrorIs(t, gone, io.ErrUnexpectedEOF)
+
+	var log bytes.Buffer
+	client, clientEnd := newFar(t, 1000)
+	backend, backendEnd := newFar(t, 1000)
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(t.Context(), clientEnd, backendEnd, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	}()
+	client.send(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("m", 200) + `"}`)
+	backend.next()
+	client.send(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("m", 200) + `"}`)
+	client.gets(failure("1", "-32600", textReused))
+	client.close()
+	backend.getsEnd()
+	backend.close()
+	require.NoError(t, <-done)
+	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id kind=request method=`+strings.Repeat("m", shownMethod)+" ")
 }

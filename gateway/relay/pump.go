@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -53,7 +54,7 @@ func (s *session) unreadable(from *peer, raw []byte, err error) {
 		bad = &wire.Error{Code: codeInvalidRequest, Reason: "unreadable message"}
 	}
 	d := Discard{Cause: BadMessage, Detail: bad.Error()}
-	if from.side == Backend && bad.Kind == wire.Unknown && raw[0] != '{' && raw[0] != '[' {
+	if start := bytes.TrimLeft(raw, " \t\r"); from.side == Backend && bad.Kind == wire.Unknown && len(start) > 0 && start[0] != '{' && start[0] != '[' {
 		// No message at all, but a line that the backend meant for its log. An
 		// answer without an id would end the connection of many a server.
 		d.Detail = "a line that is no JSON-RPC message; does the backend log to stdout?"
