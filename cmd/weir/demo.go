@@ -281,8 +281,8 @@ var demoCalls = []demoCall{
 		},
 	},
 	{
-		title:     "A tool that the other team's interceptor server denies",
-		tool:      "delete_everything",
-		arguments: map[string]string{"path": "."},
+		title:     "A script that the other team's interceptor server denies",
+		tool:      "write_file",
+		arguments: map[string]string{"path": "clean.sh", "content": "rm -rf /"},
 	},
 }

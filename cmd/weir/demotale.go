@@ -60,16 +60,28 @@ func (t *demoTale) decided(op relay.Operation, out *chain.Outcome) {
 		verdict = "blocked: " + string(out.Status)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "   chain    %s, %s: %s in %s\n", op.Phase, op.Direction, verdict, shortDuration(out.TotalDuration))
+	fmt.Fprintf(&b, "   chain    %s, %s: %s in %s\n", op.Phase, op.Direction, verdict, milliseconds(out.TotalDuration))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var found []string
 	for i, r := range out.Results {
-		fmt.Fprintf(w, "            %d.\t%s\t%s\ton %s\t%s\t%s\n", i+1, r.Type, r.Name, r.Host, r.Effect, shortDuration(r.Duration))
+		fmt.Fprintf(w, "            %d. %s\t%s\ton %s\t%s\t%s\n", i+1, r.Type, r.Name, r.Host, r.Effect, took(&r))
 		for _, m := range messagesOf(r.Result) {
-			fmt.Fprintf(w, "            \t\t  %s\n", m)
+			found = append(found, r.Name+": "+m)
 		}
 	}
 	_ = w.Flush()
+	for _, text := range found {
+		fmt.Fprintf(&b, "            %s\n", text)
+	}
 	t.add(b.String())
+}
+
+// took is how long a step took; nobody waits for a sink.
+func took(r *chain.StepResult) string {
+	if r.Effect == chain.EffectStarted {
+		return ""
+	}
+	return milliseconds(r.Duration)
 }
 
 func messagesOf(r *abi.Result) (texts []string) {
@@ -86,7 +98,7 @@ func messagesOf(r *abi.Result) (texts []string) {
 	return texts
 }
 
-func shortDuration(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
 
 func (t *demoTale) add(text string) {
 	t.mu.Lock()
@@ -148,9 +160,8 @@ func (t *demoTale) show(v any) string {
 
 // clean takes the folder of the demo out of paths, which are long and random.
 func (t *demoTale) clean(text string) string {
-	spelled, _ := json.Marshal(t.hide)
-	text = strings.ReplaceAll(text, strings.Trim(string(spelled), `"`), "")
-	return strings.ReplaceAll(text, t.hide, "")
+	spelled := strings.Trim(string(wire.AppendString(nil, t.hide)), `"`)
+	return strings.ReplaceAll(strings.ReplaceAll(text, spelled, ""), t.hide, "")
 }
 
 func (t *demoTale) howToGoOn() {
