@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -396,6 +397,24 @@ func TestOverStandardInputAndOutput(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsGoneIsNoSignal(t *testing.T) {
+	t.Setenv(role, "gateway")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stdout = w
+	require.NoError(t, cmd.Start())
+	require.NoError(t, r.Close())
+	require.NoError(t, w.Close())
+	_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
+	require.NoError(t, err)
+	require.EqualError(t, cmd.Wait(), "exit status 2", "an error, not SIGPIPE")
+}
+
 // raw speaks lines to a gateway.
 func raw(t *testing.T, g *gateway.Gateway, b relay.End) (send func(string), lines *bufio.Reader, served chan error, hangUp func()) {
 	toGateway, fromClient := io.Pipe()
@@ -511,6 +530,60 @@ func TestGoverns(t *testing.T) {
 			require.Equal(t, i == 9999, g.Governs(scope(fmt.Sprintf("x/%d", i), abi.Request)))
 		}
 	})
+}
+
+// One chain over two hosts: mutations in one global order, validators behind
+// them, equal names once per host.
+func TestTwoHostsAreOneChain(t *testing.T) {
+	var mu sync.Mutex
+	var ran []string
+	host := func(name string, list ...abi.Descriptor) *hosts.Host {
+		return hosts.InProcess(name, &set{list: list, invoke: func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
+			r := abi.Result{Interceptor: inv.Name, Phase: inv.Phase, Type: abi.Validation, Valid: true}
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.HasPrefix(inv.Name, "add-") {
+				r.Type, r.Modified = abi.Mutation, true
+				r.Payload = bytes.Replace(inv.Payload, []byte("]"), []byte(`,"`+inv.Name+`@`+name+`"]`), 1)
+			} else {
+				ran = append(ran, name+" sees "+string(inv.Payload))
+			}
+			return r, nil
+		}}, hosts.Options{})
+	}
+	add := func(name string, priority int32) abi.Descriptor {
+		return abi.Descriptor{Name: name, Type: abi.Mutation, Hooks: abi.On(abi.Request, "*"), PriorityHint: abi.Priority(priority)}
+	}
+	check := abi.Descriptor{Name: "check", Type: abi.Validation, Hooks: abi.On(abi.Request, "*")}
+	g := gateway.New(gateway.Options{Logger: slog.New(slog.DiscardHandler), Hosts: hosts.NewSet([]*hosts.Host{
+		host("one", add("add-late", 1000), add("add-same", 0), check), host("two", add("add-early", -1000), add("add-same", 0), check),
+	}, hosts.SetOptions{})})
+	d := g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "x/y", Phase: abi.Request}, Payload: []byte(`{"a":[0]}`), Arrived: time.Now()})
+	require.Nil(t, d.Block)
+	require.Equal(t, `{"a":[0,"add-early@two","add-same@one","add-same@two","add-late@one"]}`, string(d.Payload))
+	require.ElementsMatch(t, []string{"one sees " + string(d.Payload), "two sees " + string(d.Payload)}, ran)
+	require.NoError(t, g.Close(t.Context()))
+}
+
+// A slow sink delays nobody, and is let finish at shutdown.
+func TestSinksAreDrained(t *testing.T) {
+	release, recorded := make(chan struct{}), make(chan struct{})
+	s := words(sink())
+	s.invoke = func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
+		<-release
+		close(recorded)
+		return abi.Result{Type: abi.Sink, Interceptor: inv.Name, Phase: inv.Phase, Recorded: true}, nil
+	}
+	l := &logs{}
+	g := gateway.New(gateway.Options{Hosts: hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{})}, hosts.SetOptions{}), Logger: slog.New(slog.NewTextHandler(l, nil))})
+	d := g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{}`), Arrived: time.Now()})
+	require.Equal(t, relay.Decision{}, d)
+	require.Contains(t, l.text(), `plan="sink@local sink started`)
+	closed := make(chan error)
+	go func() { closed <- g.Close(context.Background()) }()
+	close(release)
+	<-recorded
+	require.NoError(t, <-closed)
 }
 
 func TestTheAggregateDeadlineRunsFromArrival(t *testing.T) {
