@@ -19,12 +19,17 @@ import (
 // server is told to stop, may still take.
 const drainTime = 5 * time.Second
 
+// lastTime is how long calls may take to end once they are cancelled.
+const lastTime = 2 * time.Second
+
+var errStuck = errors.New("calls still run or answers are not read; they are left behind")
+
 // ServeStdio serves one connection of newline-delimited messages until the
 // input ends or ctx does. Requests run concurrently. Calls that run then are
 // answered before it returns, for at most 5 s; after that they are cancelled.
 //
-// It returns nil in both cases, and an error when the input cannot be read or
-// the output cannot be written any more. When in is an io.Closer it is closed
+// It returns nil in both cases, and an error when the input cannot be read, the
+// output cannot be written any more, or a call did not end when cancelled. When in is an io.Closer it is closed
 // at the end, so that a read that hangs does not outlive the server.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newConnection(s, in, out)
@@ -35,7 +40,23 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	stop := context.AfterFunc(ctx, func() { c.finish(nil) })
 	defer stop()
-	_ = session.Wait() // what went wrong is the connection's to know
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = session.Wait() // what went wrong is the connection's to know
+	}()
+	select {
+	case <-ended:
+	case <-c.done:
+		// Soon now, unless a call ignores its context or nobody reads.
+		late := time.NewTimer(lastTime)
+		defer late.Stop()
+		select {
+		case <-ended:
+		case <-late.C:
+			c.end(errStuck)
+		}
+	}
 	c.end(nil)
 	if closer, ok := in.(io.Closer); ok {
 		_ = closer.Close()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,6 +95,41 @@ func TestStdioReportsBrokenPipes(t *testing.T) {
 	s := server.New(desk(t), server.Options{})
 	require.ErrorIs(t, s.ServeStdio(t.Context(), failingReader{broken}, io.Discard), broken)
 	require.ErrorIs(t, s.ServeStdio(t.Context(), strings.NewReader(hello+"\n"), failingWriter{broken}), broken)
+}
+
+// Neither a call that ignores its context nor a client that does not read keeps
+// the server from ending.
+func TestStdioEndsInTime(t *testing.T) {
+	for name, input := range map[string]string{
+		"a call that does not end":      hello + "\n" + invokeMessage("1", "deaf", "{}") + "\n",
+		"an answer that is not read":    hello + "\n",
+		"a refusal that is not read":    "{\n",
+		"several that are not answered": hello + "\n" + invokeMessage("1", "deaf", "{}") + "\n" + invokeMessage("2", "deaf", "{}") + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				set := &fixedList{invoke: func(context.Context, abi.Invocation) (abi.Result, error) {
+					<-release
+					return abi.Result{}, abi.Failed("deaf", abi.Request, abi.ReasonGuest, nil)
+				}}
+				out, fromServer := io.Pipe()
+				if strings.Contains(input, "deaf") {
+					go func() { _, _ = io.Copy(io.Discard, out) }()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				toServer, in := io.Pipe()
+				go func() { _, _ = io.WriteString(in, input) }()
+				began := time.Now()
+				_ = server.New(set, server.Options{}).ServeStdio(ctx, toServer, fromServer)
+				require.Less(t, time.Since(began), 10*time.Second)
+				close(release)
+				require.NoError(t, out.Close())
+				require.NoError(t, in.Close())
+			})
+		})
+	}
 }
 
 func TestStdioServesRequestsConcurrently(t *testing.T) {
