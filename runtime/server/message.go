@@ -37,7 +37,7 @@ func wireError(err error) *wire.Error {
 // made for going out stays as it is. The SDK's own quote the input and name Go
 // types, and some have no code.
 func generic(err error) (code int, message string, data []byte) {
-	if e, ok := err.(*jsonrpc.Error); ok && e.Code != 0 { //nolint:errorlint // a wrapped one has the SDK's words around it
+	if e, ok := err.(*jsonrpc.Error); ok && e.Code != 0 { // a wrapped one has the SDK's words around it
 		return int(e.Code), e.Message, e.Data
 	}
 	code = jsonrpc.CodeInvalidRequest
