@@ -53,7 +53,8 @@ type Options struct {
 	// before the message goes on. It is called from many goroutines, must return
 	// quickly, and must change nothing. It may be nil.
 	Decided func(relay.Operation, *chain.Outcome)
-	// Observer is told what the relay does, besides the log. It may be nil.
+	// Observer is told what the relay does. Nil counts discards and logs them to
+	// Logger, see [relay.LogObserver].
 	Observer relay.Observer
 	// Logger gets the decisions and what operators should know. Nil is
 	// slog.Default.
@@ -84,7 +85,7 @@ func New(o Options) *Gateway {
 		g.log = slog.Default()
 	}
 	if o.Observer == nil {
-		g.o.Observer = relay.LogObserver{Logger: g.log}
+		g.o.Observer = relay.NewLogObserver(g.log)
 	}
 	observe := o.Sinks.Observe
 	o.Sinks.Observe = func(r chain.SinkReport) {

@@ -730,5 +730,17 @@ func TestWhatTheOperatorReads(t *testing.T) {
 	backend.getsEnd()
 	backend.close()
 	require.NoError(t, <-done)
-	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id kind=request method=`+strings.Repeat("m", shownMethod)+" ")
+	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id number=1 kind=request method=`+strings.Repeat("m", shownMethod)+" ")
+}
+
+func TestDiscardsAreCountedAndDoNotFillTheLog(t *testing.T) {
+	var log bytes.Buffer
+	o := NewLogObserver(slog.New(slog.NewTextHandler(&log, nil)))
+	for range 1000 {
+		o.Discarded(Discard{Cause: UnknownResponse})
+	}
+	o.Discarded(Discard{Cause: BadMessage})
+	require.Equal(t, []uint64{1000, 1, 0}, []uint64{o.Count(UnknownResponse), o.Count(BadMessage), o.Count(TooLarge)})
+	require.Equal(t, 100+3+1, strings.Count(log.String(), "\n"))
+	require.Contains(t, log.String(), "number=512")
 }

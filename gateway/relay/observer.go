@@ -2,6 +2,7 @@ package relay
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -78,16 +79,45 @@ func shorten(method string) string {
 	return method
 }
 
-// LogObserver writes discards to a logger as warnings; records it leaves to the
-// governor, who knows more about them.
-type LogObserver struct{ Logger *slog.Logger }
-
-// Governed does nothing.
-func (LogObserver) Governed(Record) {}
-
-// Discarded logs d.
-func (o LogObserver) Discarded(d Discard) {
-	o.Logger.Warn("message discarded", "from", d.From.String(), "cause", string(d.Cause), "kind", d.Kind, "method", d.Method, "detail", d.Detail)
+// LogObserver counts discards and writes them to a logger as warnings; records
+// it leaves to the governor, who knows more about them. A peer must not be able
+// to fill the log: of each cause the first hundred are written, then those whose
+// number is a power of two.
+type LogObserver struct {
+	logger *slog.Logger
+	mu     sync.Mutex
+	counts map[Cause]uint64
 }
 
-var _ Observer = LogObserver{}
+// NewLogObserver makes one that writes to logger.
+func NewLogObserver(logger *slog.Logger) *LogObserver {
+	return &LogObserver{logger: logger, counts: map[Cause]uint64{}}
+}
+
+// allShown is up to how many discards of one cause are all logged.
+const allShown = 100
+
+// Governed does nothing.
+func (o *LogObserver) Governed(Record) {}
+
+// Discarded counts d, and logs it with the number of its cause.
+func (o *LogObserver) Discarded(d Discard) {
+	o.mu.Lock()
+	o.counts[d.Cause]++
+	n := o.counts[d.Cause]
+	o.mu.Unlock()
+	if n > allShown && n&(n-1) != 0 {
+		return
+	}
+	o.logger.Warn("message discarded", "from", d.From.String(), "cause", string(d.Cause), "number", n,
+		"kind", d.Kind, "method", d.Method, "detail", d.Detail)
+}
+
+// Count is how many messages have been discarded for a cause.
+func (o *LogObserver) Count(c Cause) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.counts[c]
+}
+
+var _ Observer = (*LogObserver)(nil)

@@ -71,7 +71,8 @@ type Options struct {
 	Boundary Boundary
 	Blocked  Blocked
 	Limits   Limits
-	// Observer is told what happens. Nil logs discards to Logger.
+	// Observer is told what happens. Nil counts discards and logs them
+	// to Logger, see [LogObserver].
 	Observer Observer
 	// Logger takes what concerns the session as a whole. Nil is silent.
 	Logger *slog.Logger
@@ -95,7 +96,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Observer == nil {
-		o.Observer = LogObserver{o.Logger}
+		o.Observer = NewLogObserver(o.Logger)
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second
