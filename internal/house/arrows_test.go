@@ -1,0 +1,107 @@
+package house
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/weir-mcp/weir"
+
+// arrows says what each room may import of ours (CONTRIBUTING.md, The house).
+// A room that is not listed is covered by the nearest one above it.
+var arrows = map[string][]string{
+	"abi":                            {},
+	"guest":                          {"abi", "guest"},
+	"guest/guesttest":                {"abi", "guest"},
+	"internal/wire":                  {},
+	"internal/need":                  {},
+	"internal/wasmtest":              {},
+	"internal/guestbuild":            {},
+	"internal/guestbuild/buildguest": {"internal/guestbuild"},
+	"internal/config":                {"abi", "internal/wire"},
+	"internal/house":                 {},
+	"runtime/meter":                  {},
+	"runtime":                        {"abi", "internal/wire", "runtime/meter"},
+	"runtime/wazero":                 {"abi", "runtime"},
+	"runtime/library":                {"abi", "internal/wire", "runtime"},
+	"runtime/server":                 {"abi", "internal/wire", "runtime/library"},
+	"gateway/chain":                  {"abi", "internal/wire"},
+	"gateway/hosts":                  {"abi", "internal/wire", "gateway/chain"},
+	"gateway/relay":                  {"abi", "internal/wire"},
+	"gateway":                        {"abi", "internal/wire", "gateway/chain", "gateway/hosts", "gateway/relay"},
+	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/guestbuild", "runtime", "runtime/meter", "runtime/wazero",
+		"runtime/library", "runtime/server", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
+	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
+	// What the examples' tests share runs modules natively and in the sandbox.
+	"examples/internal": {"abi", "guest", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/wazero"},
+}
+
+// standardOnly are the rooms that import nothing but the standard library.
+var standardOnly = []string{"abi", "guest", "internal/wire", "runtime/meter"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) (all []listed) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	require.NoError(t, err)
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p listed
+		require.NoError(t, dec.Decode(&p))
+		all = append(all, p)
+	}
+	return all
+}
+
+// roomOf is the entry of arrows that a package falls under.
+func roomOf(t *testing.T, pkg string) string {
+	t.Helper()
+	for room := pkg; room != "."; room = path.Dir(room) {
+		if _, ok := arrows[room]; ok {
+			return room
+		}
+	}
+	t.Fatalf("%s is in no room: give it one in arrows and in CONTRIBUTING.md", pkg)
+	return ""
+}
+
+func TestArrowsRunOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		pkg := strings.TrimPrefix(p.ImportPath, module+"/")
+		room := roomOf(t, pkg)
+		for _, imported := range p.Imports {
+			ours, ok := strings.CutPrefix(imported, module+"/")
+			if !ok {
+				continue
+			}
+			into := roomOf(t, ours)
+			if into == room {
+				continue
+			}
+			require.Contains(t, arrows[room], into, "%s imports %s", pkg, ours)
+		}
+	}
+}
+
+func TestTheBottomStandsOnTheStandardLibrary(t *testing.T) {
+	for _, p := range packages(t) {
+		pkg := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, room := range standardOnly {
+			if pkg != room {
+				continue
+			}
+			for _, imported := range p.Imports {
+				first, _, _ := strings.Cut(imported, "/")
+				require.False(t, strings.Contains(first, ".") && !strings.HasPrefix(imported, module+"/"), "%s imports %s", pkg, imported)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/config"
+)
+
+const root = "../.."
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, name))
+	require.NoError(t, err)
+	return string(b)
+}
+
+// documents are the pages that a person reads.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var pages []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".md") {
+			rel, err := filepath.Rel(root, path)
+			require.NoError(t, err)
+			pages = append(pages, rel)
+		}
+		return err
+	}))
+	return pages
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.Dir(page), m[1]))
+			require.NoError(t, err, "%s links to %s", page, m[1])
+		}
+	}
+}
+
+// blocks gives the fenced blocks of a language on a page.
+func blocks(page, language string) (found []string) {
+	for _, part := range strings.Split(page, "```"+language+"\n")[1:] {
+		code, _, _ := strings.Cut(part, "```")
+		found = append(found, code)
+	}
+	return found
+}
+
+func TestReadmeShowsTheModuleThatIsTested(t *testing.T) {
+	code := blocks(read(t, "README.md"), "go")
+	require.Len(t, code, 1)
+	_, source, _ := strings.Cut(read(t, "guest/internal/denytools/main.go"), "\npackage main\n")
+	require.Equal(t, "package main\n"+source, code[0])
+	require.Less(t, strings.Count(code[0], "\n"), 36, "under 30 lines without the blank ones and the braces")
+}
+
+// The examples of weir.yaml must load: what is documented is what is served.
+func TestDocumentedConfigurationsLoad(t *testing.T) {
+	env := func(string) (string, bool) { return "value", true }
+	for _, page := range documents(t) {
+		if page == filepath.Join("docs", "config.md") {
+			continue // its example shows keys of later versions too
+		}
+		for i, yaml := range blocks(read(t, page), "yaml") {
+			file, err := config.Parse(page, []byte(yaml), env)
+			require.NoError(t, err, "%s, block %d", page, i+1)
+			_, err = file.With(config.Flags{})
+			require.NoError(t, err, "%s, block %d", page, i+1)
+		}
+	}
+}
+
+func TestReadmeShowsTheTwoCommands(t *testing.T) {
+	for _, command := range []string{"go run ./cmd/weir demo", "go test ./..."} {
+		require.Contains(t, read(t, "README.md"), command)
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		dir := filepath.Join(root, strings.TrimPrefix(p.ImportPath, module))
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		documented := false
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			at := strings.Index("\n"+string(b), "\npackage ")
+			documented = documented || at > 0 && !strings.HasSuffix(file, "_test.go") && strings.HasPrefix(lastLine(string(b)[:at]), "//")
+		}
+		require.True(t, documented, "%s has no package comment", p.ImportPath)
+	}
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSuffix(s, "\n")
+	return s[strings.LastIndex(s, "\n")+1:]
+}
