@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 		"runtime/library", "runtime/server", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
 	// What the examples' tests share runs modules natively and in the sandbox.
-	"examples/internal": {"abi", "guest", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/wazero"},
+	"examples/internal": {"abi", "guest", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/wazero", "runtime/library"},
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
