@@ -20,7 +20,7 @@ var arrows = map[string][]string{
 	"guest/guesttest":                {"abi", "guest"},
 	"internal/wire":                  {},
 	"internal/need":                  {},
-	"internal/wasmtest":              {},
+	"internal/wasmtest":              {"abi"},
 	"internal/guestbuild":            {},
 	"internal/guestbuild/buildguest": {"internal/guestbuild"},
 	"internal/config":                {"abi", "internal/wire"},
