@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"internal/house":                 {},
 	"runtime/meter":                  {},
 	"runtime":                        {"abi", "internal/wire", "runtime/meter"},
-	"runtime/wazero":                 {"abi", "runtime"},
+	"runtime/wazero":                 {"abi", "runtime", "runtime/meter"},
 	"runtime/library":                {"abi", "internal/wire", "runtime"},
 	"runtime/server":                 {"abi", "internal/wire", "runtime/library"},
 	"gateway/chain":                  {"abi", "internal/wire"},
