@@ -8,12 +8,12 @@ import (
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
-// Compiling takes up to some 640 times a function body's size in memory
-// (sandbox.md), so each compilation is charged for its largest one and all at
-// once stay within a budget (abi.md "Load").
+// Compiling takes up to some 640 times a function body's size in memory, and
+// more where its structure is bad, so each compilation is charged for the body
+// that costs most ([meter.Module.CompileMemory]) and all at once stay within a
+// budget (abi.md "Load"). One that alone passes the budget runs alone.
 const (
 	compileBudget    = 768 << 20
-	compilePerByte   = 700
 	compileChargeMin = 1 << 20
 )
 
@@ -25,7 +25,7 @@ func (r *Runtime) compile(ctx context.Context, module *meter.Module, wasm []byte
 		return nil, err
 	}
 	defer unlock()
-	charge := min(compileBudget, max(compileChargeMin, int64(module.LargestBody)*compilePerByte))
+	charge := min(compileBudget, max(compileChargeMin, int64(module.CompileMemory)))
 	if err := r.budget.Acquire(ctx, charge); err != nil {
 		return nil, err
 	}

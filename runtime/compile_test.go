@@ -32,10 +32,10 @@ func (e *slowEngine) Compile(context.Context, []byte) (Code, error) {
 	return nil, errors.New("compiles nothing")
 }
 
-func compileAll(r *Runtime, body int, modules ...[]byte) {
+func compileAll(r *Runtime, memory int64, modules ...[]byte) {
 	var wg sync.WaitGroup
 	for _, wasm := range modules {
-		wg.Go(func() { _, _ = r.compile(context.Background(), &meter.Module{LargestBody: body}, wasm) })
+		wg.Go(func() { _, _ = r.compile(context.Background(), &meter.Module{CompileMemory: memory}, wasm) })
 	}
 	wg.Wait()
 }
@@ -44,13 +44,13 @@ func TestCompilationsStayWithinABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &slowEngine{}
 		r := New(e)
-		compileAll(r, 400<<10, []byte("a"), []byte("b"), []byte("c"), []byte("d")) // 273 MiB each
+		compileAll(r, 273<<20, []byte("a"), []byte("b"), []byte("c"), []byte("d"))
 		require.Equal(t, int64(2), e.most.Load())
 		require.Equal(t, int64(4), e.total.Load())
 
 		e = &slowEngine{}
 		r = New(e)
-		compileAll(r, 10<<20, []byte("a"), []byte("b")) // over the budget: alone
+		compileAll(r, 2<<30, []byte("a"), []byte("b")) // over the budget: alone
 		require.Equal(t, int64(1), e.most.Load())
 		require.Equal(t, int64(2), e.total.Load())
 	})
@@ -69,7 +69,7 @@ func TestEqualBytesAreNotCompiledAtOnce(t *testing.T) {
 func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(&slowEngine{})
-		go compileAll(r, 10<<20, []byte("a"))
+		go compileAll(r, 2<<30, []byte("a"))
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
