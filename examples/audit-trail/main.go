@@ -12,7 +12,11 @@
 // Built natively it does nothing: a reactor module has no use for main.
 package main
 
-import "github.com/weir-mcp/weir/guest"
+import (
+	"encoding/json"
+
+	"github.com/weir-mcp/weir/guest"
+)
 
 //go:generate go run ../../internal/guestbuild/buildguest -o ../interceptors/ .
 
@@ -22,6 +26,8 @@ func init() {
 		Version:     "1.0.0",
 		Description: "Logs who called what and when, with sizes and without payloads.",
 		Hooks:       guest.OnBoth("*"),
+		// There is nothing to configure: an option is a mistake.
+		ConfigSchema: json.RawMessage(`{"type":"object","additionalProperties":false}`),
 	}, record)
 }
 

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/weir-mcp/weir/guest/guesttest"
+	"github.com/weir-mcp/weir/examples/internal/moduletest"
 )
 
-func TestGolden(t *testing.T) { guesttest.Golden(t, "testdata") }
+func TestModule(t *testing.T) { moduletest.Run(t) }
