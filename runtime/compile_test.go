@@ -74,7 +74,7 @@ func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		for _, wasm := range []string{"a", "b"} { // for its lock, for memory
-			_, err := r.compile(ctx, &meter.Module{LargestBody: 10 << 20}, []byte(wasm))
+			_, err := r.compile(ctx, &meter.Module{CompileMemory: 2 << 30}, []byte(wasm))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		time.Sleep(2 * time.Second)

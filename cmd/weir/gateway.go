@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -73,7 +74,11 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	if err != nil {
 		return err
 	}
-	return g.Serve(ctx, relay.Stdio(in, out, gateway.DefaultClientLimit), backend)
+	err = g.Serve(ctx, relay.Stdio(in, out, gateway.DefaultClientLimit), backend)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // told to stop: it has drained
+	}
+	return err
 }
 
 // stdioFiles are the descriptors of a client on stdio, which the relay takes
