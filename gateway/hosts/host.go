@@ -129,8 +129,13 @@ func (h *Host) needs(now time.Time) need {
 	case s == nil || h.dirty.Load():
 		return wait
 	case s.listing.Err != nil:
-		if now.Before(s.retry) {
+		switch {
+		case now.Before(s.retry):
 			return nothing
+		case h.failOpen:
+			// Operations go on without it anyhow: one that swallows packets must
+			// not eat up their deadline each time it is tried.
+			return refresh
 		}
 		return wait
 	case !h.source.valid():

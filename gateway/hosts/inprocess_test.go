@@ -50,3 +50,38 @@ func TestSetThatIsStillLoadingIsNotListed(t *testing.T) {
 		require.Equal(t, abi.SupportedEvents(l.List()), abi.SupportedEvents(listings[0].Interceptors))
 	})
 }
+
+// sick is a set whose list cannot be had, and takes its time to say so.
+type sick struct {
+	set
+	asked chan struct{}
+}
+
+func (s sick) Ready(ctx context.Context) error {
+	s.asked <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A host that fails open and is known to be down is tried again behind the
+// backs of those who go on without it.
+func TestKnownBadHostThatFailsOpenIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := sick{asked: make(chan struct{}, 10)}
+		s := hosts.NewSet([]*hosts.Host{hosts.InProcess("legacy", down, hosts.Options{FailOpen: true})}, hosts.SetOptions{})
+		defer s.Close(t.Context())
+
+		listings, _ := s.Listings(t.Context()) // the first attempt is waited for, until it is given up
+		require.Error(t, listings[0].Err)
+		require.Len(t, down.asked, 1)
+
+		time.Sleep(10 * time.Second) // its pause is over
+		before := time.Now()
+		listings, version := s.Listings(t.Context())
+		require.Error(t, listings[0].Err)
+		require.NotZero(t, version)
+		require.Zero(t, time.Since(before), "nobody waited")
+		synctest.Wait()
+		require.Len(t, down.asked, 2, "and yet it is being tried")
+	})
+}
