@@ -119,7 +119,7 @@ func readCommand(command string) (abi.Invocation, error) {
 		return inv, errors.New("it is not printf %s PAYLOAD | weir invoke NAME …")
 	}
 	inv.Payload, inv.Name = json.RawMessage(words[2]), words[6]
-	for rest := words[7:]; len(rest) > 1; rest = rest[2:] {
+	for rest := words[7:]; len(rest) > 1 && rest[0] != "--"; rest = rest[2:] {
 		switch rest[0] {
 		case "--event":
 			inv.Event = rest[1]
