@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// ErrAccount is the error of everything that the account had no room for.
+var ErrAccount = errors.New("the memory that all modules may have together is taken")
+
+// Account bounds what all memories and images that are charged to it have
+// together, in bytes. It is safe for concurrent use. A nil account bounds
+// nothing.
+type Account struct {
+	limit   int64
+	used    atomic.Int64
+	reclaim atomic.Pointer[func()]
+}
+
+// NewAccount returns an account of so many bytes.
+func NewAccount(limit int64) *Account { return &Account{limit: limit} }
+
+// OnShortage has f called whenever the account is short, before anything is
+// refused: f may free memories that nobody uses. It may be called from several
+// goroutines at once, and while the caller is inside a guest's call.
+func (a *Account) OnShortage(f func()) { a.reclaim.Store(&f) }
+
+// Used is what is taken, in bytes.
+func (a *Account) Used() int64 { return a.used.Load() }
+
+// Limit is what may be taken, in bytes.
+func (a *Account) Limit() int64 { return a.limit }
+
+// take charges n bytes, or changes nothing.
+func (a *Account) take(n uint64) error {
+	if a == nil || n == 0 || a.try(int64(n)) {
+		return nil
+	}
+	if f := a.reclaim.Load(); f != nil {
+		(*f)()
+		if a.try(int64(n)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %d bytes are asked for, %d of %d are taken", ErrAccount, n, a.Used(), a.limit)
+}
+
+func (a *Account) try(n int64) bool {
+	if a.used.Add(n) <= a.limit {
+		return true
+	}
+	a.used.Add(-n)
+	return false
+}
+
+func (a *Account) give(n uint64) {
+	if a != nil {
+		a.used.Add(-int64(n))
+	}
+}
