@@ -25,7 +25,9 @@ type rawSession struct {
 	replies map[string]string // method → result, as spelled
 	sent    []string
 	seen    []string
-	end     func() // ends the session and waits for the process
+	end     func() // closes the input and waits until the process has ended
+	kill    func() // ends the process the hard way first
+	pid     int
 }
 
 func startRaw(t testing.TB, command []string, replies map[string]string) *rawSession {
@@ -38,7 +40,7 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 	errs := &buffer{}
 	cmd.Stderr = errs
 	require.NoError(t, cmd.Start())
-	s := &rawSession{t: t, in: in, lines: make(chan string, 1024), replies: replies}
+	s := &rawSession{t: t, in: in, lines: make(chan string, 1024), replies: replies, pid: cmd.Process.Pid}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -62,10 +64,17 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 		<-read
 		_ = cmd.Wait()
 	})
+	s.kill = func() {
+		_ = cmd.Process.Kill()
+		s.end()
+	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			_ = cmd.Process.Kill()
+		}
 		s.end()
 		if t.Failed() {
-			t.Logf("stderr of %v:\n%s", command, errs)
+			t.Logf("stderr of %v:\n%.20000s", command, errs)
 		}
 	})
 	return s
@@ -102,7 +111,7 @@ func (s *rawSession) call(line string) string {
 
 // reply answers what the server asks, with a result or, where the reply begins
 // with "error:", with the error behind that.
-func (s *rawSession) reply(m *wire.Message) {
+func (s *rawSession) reply(m wire.Message) {
 	s.t.Helper()
 	result, ok := s.replies[m.Method]
 	require.True(s.t, ok, "the server asks for %s", m.Method)
@@ -157,6 +166,7 @@ func (s *rawSession) next() string {
 var (
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|\d\d?:\d\d:\d\d( [AP]M)?`)
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}`)
+	taskID     = regexp.MustCompile(`"taskId":"([^"]+)"`)
 )
 
 // masked is the lines seen without what differs between two direct runs, too:
