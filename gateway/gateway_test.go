@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling is deprecated, and governed for as long as a peer may use it
+
 package gateway_test
 
 import (
