@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 		bareRelay()
 	case "gateway":
 		gatewayProcess()
+	case "governed":
+		governedProcess()
 	case "exits":
 		fmt.Fprintln(os.Stderr, "no licence")
 		os.Exit(3)
