@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling is deprecated, and governed for as long as a peer may use it
+
 package gateway_test
 
 import (
@@ -46,6 +48,8 @@ func TestMain(m *testing.M) {
 		bareRelay()
 	case "gateway":
 		gatewayProcess()
+	case "governed":
+		governedProcess()
 	case "exits":
 		fmt.Fprintln(os.Stderr, "no licence")
 		os.Exit(3)

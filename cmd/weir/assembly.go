@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -143,8 +141,8 @@ func revealList(list []config.Text) []string {
 
 func revealMap(m map[string]config.Text) map[string]string {
 	out := make(map[string]string, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out[name] = m[name].Reveal()
+	for name, t := range m {
+		out[name] = t.Reveal()
 	}
 	return out
 }

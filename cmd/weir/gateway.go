@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 
@@ -69,7 +68,7 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	}
 	a.warnUnmatched(ctx, log)
 	backend, err := gateway.Start(gateway.Command{
-		Args: backendArgs(file), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
+		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
 	})
 	if err != nil {
 		return err
@@ -87,12 +86,10 @@ func stdioFiles(std streams) (in, out *os.File, err error) {
 	in, okIn := std.in.(*os.File)
 	out, okOut := std.out.(*os.File)
 	if !okIn || !okOut {
-		return nil, nil, fmt.Errorf("weir gateway needs a standard input and output of its own")
+		return nil, nil, errors.New("weir gateway needs a standard input and output of its own")
 	}
 	return in, out, nil
 }
-
-func backendArgs(file *config.File) []string { return revealList(file.Backend.Command) }
 
 func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
 	o := gateway.Options{

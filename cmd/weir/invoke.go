@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func invocation(std streams, name, event, phase, payload, conf string, timeout t
 		if err := wire.Strict(b); err != nil {
 			return inv, usagef("--payload %s: %w", payload, err)
 		}
-		inv.Payload = b
+		inv.Payload = bytes.TrimSpace(b)
 	}
 	if conf != "" {
 		if err := wire.Strict([]byte(conf)); err != nil {

@@ -65,18 +65,21 @@ func (s *sandbox) library(host *config.Host, entries []library.Entry) *library.L
 	})
 }
 
+// loader loads the modules of a folder whose bytes are those that are pinned.
 func (s *sandbox) loader(host *config.Host) library.Loader {
-	return library.LoaderFunc(func(ctx context.Context, name string, wasm []byte) (library.Module, error) {
+	load := library.Sandbox(s.Runtime, func(name string) runtime.ModuleOptions {
 		file := host.Files[name]
-		if err := checkPin(name, file, wasm); err != nil {
-			return nil, err
-		}
-		return s.Load(ctx, wasm, runtime.ModuleOptions{
-			Name:   name,
+		return runtime.ModuleOptions{
 			Limits: limitsOf(file.Limits.Over(host.Limits)),
 			Grants: runtime.Grants{Clock: file.Grants.Clock, Env: environment(file.Grants.Env)},
 			Logger: s.log,
-		})
+		}
+	})
+	return library.LoaderFunc(func(ctx context.Context, name string, wasm []byte) (library.Module, error) {
+		if err := checkPin(name, host.Files[name], wasm); err != nil {
+			return nil, err
+		}
+		return load.Load(ctx, name, wasm)
 	})
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -125,7 +124,7 @@ func eventsToPlan(listings []chain.Listing, only string) []string {
 
 // directionOf is the direction in which the gateway meets an event: sampling,
 // elicitation and roots are asked for by the server (protocol.md §6).
-func directionOf(boundary config.Boundary, event string, phase abi.Phase) chain.Direction {
+func directionOf(boundary config.Boundary, event string, phase abi.Phase) abi.Direction {
 	initiator := relay.Client
 	switch event {
 	case abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList:
@@ -135,10 +134,7 @@ func directionOf(boundary config.Boundary, event string, phase abi.Phase) chain.
 	if boundary == config.Server {
 		guard = relay.GuardBackend
 	}
-	if guard.Direction(initiator, phase) == relay.Receiving {
-		return chain.Receiving
-	}
-	return chain.Sending
+	return guard.Direction(initiator, phase)
 }
 
 func (p *planned) print(std streams) error {
@@ -199,7 +195,7 @@ func settingsText(s *chain.Step) string {
 		text += ", timeout " + s.Timeout.Value.String() + from(s.Timeout.From)
 	}
 	if s.Config.Value != nil {
-		text += ", config " + string(json.RawMessage(s.ConfigShown)) + from(s.Config.From)
+		text += ", config " + string(s.ConfigShown) + from(s.Config.From)
 	}
 	if s.Hooks.From.Origin == chain.FromPolicy {
 		text += ", hooks " + hooksText(s.Hooks.Value) + from(s.Hooks.From)

@@ -70,7 +70,7 @@ var byFirst = func() (t [256][]format) {
 }()
 
 // distinct is how many different characters a real token has at the very least;
-// "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" in a manual has one.
+// "ghp_" and thirty-six times "x" in a manual has one.
 const distinct = 6
 
 // tokenAt returns the secret that begins at s[i], and where it ends.

@@ -176,13 +176,20 @@ func (s *session) response(from *peer, m *wire.Message, at time.Time) {
 	}
 	switch {
 	case err != nil:
-		s.discard(from, m.Kind, f.method, Discard{Cause: BadResult, Detail: "a governed result must be an object without duplicate names"})
+		s.discard(from, m.Kind, f.method, Discard{Cause: BadResult, Detail: resultDetail(err)})
 		s.finish(requester, f, appendError(nil, f.id(), codeInternal, textBadAnswer))
 	case !governed:
 		s.finish(requester, f, m.Raw)
 	default:
 		s.start(from, requester, f, answering, at, len(m.Raw), func(d decider) { s.decideResponse(d, requester, m, f) })
 	}
+}
+
+func resultDetail(err error) string {
+	if err == errTaskTaken {
+		return err.Error()
+	}
+	return "a governed result must be an object without duplicate names"
 }
 
 // notification passes a notification on. A cancellation is seen to on the way,

@@ -28,7 +28,8 @@ type File struct {
 	// other is judged by the planner.
 	Interceptors []Entry
 	Blocked      Blocked
-	// LogMessages says whether whole messages may be logged; false by default.
+	// LogMessages lets what interceptors say of a payload into the log, which
+	// never holds payloads themselves; false by default.
 	LogMessages bool
 	// Cache says whether the compile cache is used; true by default.
 	Cache bool

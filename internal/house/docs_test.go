@@ -78,6 +78,9 @@ func TestDocumentedConfigurationsLoad(t *testing.T) {
 			continue // its example shows keys of later versions too
 		}
 		for i, yaml := range blocks(read(t, page), "yaml") {
+			if !strings.HasPrefix(yaml, "version:") {
+				yaml = "version: 1\n" + yaml // a manual page shows its part of the file
+			}
 			file, err := config.Parse(page, []byte(yaml), env)
 			require.NoError(t, err, "%s, block %d", page, i+1)
 			_, err = file.With(config.Flags{})

@@ -369,12 +369,11 @@ func (f *folder) start(k *file) {
 	}
 	k.loading, k.digest = true, digest
 	f.running++
-	f.workers.Add(1)
-	go func() {
-		defer f.workers.Done()
-		s, err := f.l.load(f.ctx, k.name, wasm, digest)
-		f.results <- loaded{name: k.name, served: s, err: err}
-	}()
+	name := k.name
+	f.workers.Go(func() {
+		s, err := f.l.load(f.ctx, name, wasm, digest)
+		f.results <- loaded{name: name, served: s, err: err}
+	})
 }
 
 // collision is a refusal on account of another file, or of a native interceptor
@@ -505,9 +504,8 @@ func (f *folder) replace(name string, s *served, also []*served) bool {
 		}
 		return false
 	})
-	if s == nil {
-		delete(l.problems, name)
-	} else {
+	delete(l.problems, name) // in the same step, so that no status shows what serves as refused
+	if s != nil {
 		i, _ := slices.BinarySearchFunc(l.files, name, func(o *served, name string) int { return strings.Compare(o.file, name) })
 		l.files = slices.Insert(l.files, i, s)
 	}
