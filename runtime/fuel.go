@@ -48,9 +48,22 @@ func (t *tank) refuel(ctx context.Context, left int64) (int64, error) {
 		return 0, f
 	}
 	if t.budget > 0 && t.spent > t.budget {
-		return 0, failuref(abi.ReasonFuel, "the budget of %d units of fuel is spent", t.budget)
+		return 0, t.empty()
 	}
 	return t.slice(), nil
+}
+
+// settle says at the end of a run whether what the host did last for the guest
+// was more than the budget had left.
+func (t *tank) settle() error {
+	if left := int64(t.gauge.Get()); t.budget > 0 && t.spent+t.given-left > t.budget {
+		return t.empty()
+	}
+	return nil
+}
+
+func (t *tank) empty() *failure {
+	return failuref(abi.ReasonFuel, "the budget of %d units of fuel is spent", t.budget)
 }
 
 // charge takes for work that the host does on the guest's behalf, which is

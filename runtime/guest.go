@@ -85,6 +85,9 @@ func (g *guest) call(ctx context.Context, c *call, export string, args ...uint64
 	if status := int32(result); status != 0 {
 		return c.failed(g, failuref(abi.ReasonGuest, "%s returned %d", export, status))
 	}
+	if err := c.tank.settle(); err != nil {
+		return c.failed(g, err)
+	}
 	return nil
 }
 

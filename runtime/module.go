@@ -230,11 +230,14 @@ func (m *Module) runCommand(ctx context.Context, c *call, until deadline, argume
 	c.tank.fill(g.fuel, until, budget)
 	for _, export := range m.starts {
 		if _, err := callGuarded(ctx, g.instance, export); err != nil {
-			if code, ok := exitCode(err); ok && code == 0 {
-				return nil
+			if code, ok := exitCode(err); !ok || code != 0 {
+				return c.failed(g, err)
 			}
-			return c.failed(g, err)
+			break
 		}
+	}
+	if err := c.tank.settle(); err != nil {
+		return c.failed(g, err)
 	}
 	return nil
 }
