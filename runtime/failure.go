@@ -85,10 +85,12 @@ func (d deadline) left() (time.Duration, bool) {
 }
 
 // passed is the failure of a run that goes on, or nil while it may.
-func (d deadline) passed(ctx context.Context) *failure {
+func (d deadline) passed(ctx context.Context) *failure { return d.passedAt(ctx, time.Now()) }
+
+func (d deadline) passedAt(ctx context.Context, now time.Time) *failure {
 	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return &failure{reason: abi.ReasonCancelled, cause: context.Cause(ctx)}
-	} else if err != nil || !d.at.IsZero() && time.Now().After(d.at) {
+	} else if err != nil || !d.at.IsZero() && now.After(d.at) {
 		return d.missed()
 	}
 	return nil

@@ -198,6 +198,8 @@ func TestGrowthEndsWithTheCall(t *testing.T) {
 			n := calls(500, 10_000)
 			if o.Reset == memory.PageScan && !o.Interpreter {
 				n = 10_000
+			} else if o.Reset == memory.Fresh {
+				n = 100
 			}
 			for range 100 {
 				requireWorks(t, m, misbehave)
@@ -253,7 +255,7 @@ func TestNothingOutlivesItsLimit(t *testing.T) {
 					require.Less(t, time.Since(began), 5*time.Second)
 					requireWorks(t, m, `"fine"`)
 				}
-				m = settled(t, load(t, r, wasm, limited(func(l *runtime.Limits) { l.Fuel = 10_000_000 })))
+				m = settled(t, load(t, r, wasm, limited(func(l *runtime.Limits) { l.Fuel = 500_000 })))
 				for range 2 {
 					_, err := invoke(m, misbehave)
 					requireReason(t, abi.ReasonFuel, err)
