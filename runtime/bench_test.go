@@ -104,6 +104,7 @@ func BenchmarkClone(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			r := newRuntime(b, wazero.Options{CacheDir: goCache})
 			m := settled(b, load(b, r, binary))
+			defer reportCPU(b)()
 			for b.Loop() {
 				runtime.Drain(m)
 				if _, err := invoke(m, `{"name":"fine"}`); err != nil {

@@ -20,6 +20,7 @@ type code struct {
 	linked   *linked
 	compiled wazero.CompiledModule
 	least    uint64 // bytes of memory that an instance begins with
+	scratch  scratches
 }
 
 var _ runtime.Code = (*code)(nil)
@@ -29,6 +30,7 @@ func newCode(e *Engine, l *linked, compiled wazero.CompiledModule) *code {
 	for _, m := range compiled.ExportedMemories() {
 		c.least = uint64(m.Min()) * pageBytes
 	}
+	c.scratch.size = c.least
 	return c
 }
 
@@ -44,12 +46,19 @@ func (c *code) Instantiate(ctx context.Context, room runtime.Room) (runtime.Inst
 	if err != nil {
 		return nil, err
 	}
-	// wazero panics when it gets no memory to begin with.
-	if m.Resize(c.least) == nil {
+	a := &allocator{memory: m}
+	var scratch *[]byte
+	if room.Image != nil {
+		scratch = c.scratch.take()
+	}
+	if scratch != nil {
+		a.scratch = *scratch
+		defer c.scratch.give(scratch)
+	} else if m.Resize(c.least) == nil { // wazero panics without memory to begin with
 		m.Free()
 		return nil, fmt.Errorf("%w: an instance needs %d bytes to begin with", memory.ErrAccount, c.least)
 	}
-	module, err := c.linked.InstantiateModule(experimental.WithMemoryAllocator(ctx, allocator{m}), c.compiled, moduleConfig)
+	module, err := c.linked.InstantiateModule(experimental.WithMemoryAllocator(ctx, a), c.compiled, moduleConfig)
 	if err != nil {
 		m.Free()
 		return nil, fault(err)
@@ -154,8 +163,13 @@ func (i *instance) beginAs(image runtime.Image) error {
 	if !ok {
 		return errors.New("an image of another engine")
 	}
-	if err := resize(i.memory, i.module.Memory(), m.Size()); err != nil {
-		return err
+	if i.memory.Size() != m.Size() || !isMemory(i.memory, i.module.Memory()) {
+		if err := resize(i.memory, i.module.Memory(), m.Size()); err != nil {
+			return err
+		}
+	}
+	if !isMemory(i.memory, i.module.Memory()) {
+		return errShrink
 	}
 	i.size = m.Size()
 	return i.memory.Attach(m)
@@ -170,8 +184,10 @@ func (i *instance) Restore() error {
 	if i.restored++; i.restored%stackAfter == 0 {
 		clear(i.functions)
 	}
-	if err := resize(i.memory, i.module.Memory(), i.size); err != nil {
-		return err
+	if i.memory.Size() != i.size {
+		if err := resize(i.memory, i.module.Memory(), i.size); err != nil {
+			return err
+		}
 	}
 	return i.memory.Restore()
 }
