@@ -17,8 +17,8 @@ const (
 	mostSlice  = 1 << 20
 	leastSlice = 1 << 10
 
-	shortSlice = 500 * time.Microsecond // the next one is larger
-	longSlice  = 2 * time.Millisecond   // the next one is smaller
+	shortSlice = 250 * time.Microsecond // the next one is larger
+	longSlice  = time.Millisecond       // the next one is smaller
 )
 
 // tank is the fuel of a run of a guest. What the guest has left is in a global

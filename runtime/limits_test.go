@@ -217,10 +217,13 @@ func TestWhatLimitsAllow(t *testing.T) {
 		t.Run("a module's own maximum holds", func(t *testing.T) {
 			g := wt.NewReactor(wt.Validator("guard"))
 			g.Memory(4, 5)
-			g.Invoke("", wt.I32(1), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
-				wt.I32(1), wt.MemoryGrow, wt.I32(-1), wt.I32Ne, wt.If(wt.Unreachable),
+			g.Invoke("", takeInput(g), when('x',
+				wt.I32(1), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
+				wt.I32(1), wt.MemoryGrow, wt.I32(-1), wt.I32Ne, wt.If(wt.Unreachable)),
 				g.Answer(`{"result":{"valid":true}}`))
-			requireWorks(t, load(t, r, g.Bytes()), `{}`)
+			m := load(t, r, g.Bytes())
+			requireWorks(t, m, misbehave)
+			requireWorks(t, settled(t, m), misbehave)
 		})
 		t.Run("a table's own maximum holds", func(t *testing.T) {
 			g := wt.NewReactor(wt.Validator("guard"))

@@ -80,7 +80,8 @@ func (c *code) Close(ctx context.Context) error { return c.compiled.Close(ctx) }
 type instance struct {
 	module    api.Module
 	memory    *memory.Memory
-	size      uint64 // of the memory's image
+	attached  bool   // there is an image to put the memory back to
+	size      uint64 // which has this size
 	functions map[string]function
 	restored  int
 	words     [4]uint64
@@ -171,7 +172,7 @@ func (i *instance) beginAs(image runtime.Image) error {
 	if !isMemory(i.memory, i.module.Memory()) {
 		return errShrink
 	}
-	i.size = m.Size()
+	i.attached, i.size = true, m.Size()
 	return i.memory.Attach(m)
 }
 
@@ -181,6 +182,9 @@ const stackAfter = 64
 
 // Restore implements [runtime.Instance].
 func (i *instance) Restore() error {
+	if !i.attached {
+		return errors.New("nothing was captured that the instance could be put back to")
+	}
 	if i.restored++; i.restored%stackAfter == 0 {
 		clear(i.functions)
 	}
