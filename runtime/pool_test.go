@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,11 +13,11 @@ import (
 // fakeInstance counts how often it was closed.
 type fakeInstance struct {
 	Instance
-	closed int
+	closed atomic.Int32
 }
 
 func (i *fakeInstance) Close(context.Context) error {
-	i.closed++
+	i.closed.Add(1)
 	return nil
 }
 
@@ -32,7 +33,7 @@ func fakeGuests(n int) (list []*guest) {
 	return list
 }
 
-func closed(g *guest) int { return g.instance.(*fakeInstance).closed }
+func closed(g *guest) int { return int(g.instance.(*fakeInstance).closed.Load()) }
 
 func TestPool(t *testing.T) {
 	p := pool{most: 2}
