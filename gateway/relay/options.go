@@ -69,9 +69,12 @@ type Blocked struct {
 type Options struct {
 	// Governor decides. Nil lets everything pass.
 	Governor Governor
+	// Boundary is the guarded side; [GuardClient] by default.
 	Boundary Boundary
-	Blocked  Blocked
-	Limits   Limits
+	// Blocked says how what is blocked is answered.
+	Blocked Blocked
+	// Limits bound the session; zero members are defaults.
+	Limits Limits
 	// Observer is told what happens. Nil counts discards and logs them
 	// to Logger, see [LogObserver].
 	Observer Observer
