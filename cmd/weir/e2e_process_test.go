@@ -87,7 +87,7 @@ func TestProcessesEnd(t *testing.T) {
 			require.True(t, alive(backend) && alive(guard))
 
 			c.end(t, s, backend)
-			s.end()
+			s.wait() // with its input still open, unless that was the end
 			require.Equal(t, c.code, s.code, "exit code; stderr: %s", s.errs)
 			for what, pid := range map[string]int{"backend": backend, "host": guard} {
 				eventually(t, what+" is gone", func() bool { return !alive(pid) })
