@@ -85,7 +85,6 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 }
 
 func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
-	log = log.With("host", h.Name)
 	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log}
 	switch {
 	case !h.Modules.IsZero():

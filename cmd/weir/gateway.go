@@ -41,6 +41,9 @@ func newGateway(std streams) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help. A backend's command and its own flags go after --", err, cmd.CommandPath())
+	})
 	return cmd
 }
 
@@ -49,6 +52,9 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	in, out, err := stdioFiles(std)
 	if err != nil {
 		return err
+	}
+	if len(file.Hosts) == 0 {
+		log.Warn("there are no hosts of interceptors: everything passes as it is; give --hosts DIR|URL or a --config with hosts")
 	}
 	a, err := assemble(ctx, std, log, file)
 	if err != nil {
@@ -63,8 +69,8 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 			log.Warn("the gateway did not end cleanly", "error", err)
 		}
 	}()
-	if err := g.Ready(ctx); err != nil {
-		log.Warn("some hosts cannot be listed; what they may guard is blocked until they answer, unless they fail open", "error", err)
+	if err := g.Ready(ctx); err != nil && ctx.Err() != nil {
+		return nil // told to stop; of hosts that are down the log says which
 	}
 	a.warnUnmatched(ctx, log)
 	backend, err := gateway.Start(gateway.Command{

@@ -31,10 +31,17 @@ func newPlan(std streams) *cobra.Command {
 		Long: "plan asks every host what it offers and shows the chain that the gateway would run: order, host and effective\n" +
 			"policy of each interceptor and where that came from, and what was left out and why.",
 		Example: "  weir plan --config weir.yaml\n  weir plan --hosts ./interceptors --event tools/call --phase request",
-		Args:    exactly(0, "flags only"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%s takes flags only; did you mean --hosts %s?", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if event != "" && !abi.IsEvent(event) {
-				return usagef("--event %q is not an event; name one, such as tools/call", event)
+			if event != "" {
+				if err := checkEvent(std, event); err != nil {
+					return err
+				}
 			}
 			if phase != "" && !abi.Phase(phase).Valid() {
 				return usagef("--phase %q is neither request nor response", phase)
@@ -106,20 +113,16 @@ func eventsToPlan(listings []chain.Listing, only string) []string {
 	if only != "" {
 		return []string{only}
 	}
-	events := []string{
-		abi.ToolsList, abi.ToolsCall, abi.PromptsList, abi.PromptsGet, abi.ResourcesList, abi.ResourcesRead,
-		abi.ResourcesSubscribe, abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList,
-	}
 	var custom []string
 	for _, l := range listings {
 		for _, hooked := range abi.SupportedEvents(l.Interceptors) {
-			if abi.IsEvent(hooked) && !slices.Contains(events, hooked) {
+			if abi.IsEvent(hooked) && !slices.Contains(mcpEvents, hooked) {
 				custom = append(custom, hooked)
 			}
 		}
 	}
 	slices.Sort(custom)
-	return append(events, slices.Compact(custom)...)
+	return slices.Concat(mcpEvents, slices.Compact(custom))
 }
 
 // directionOf is the direction in which the gateway meets an event: sampling,
@@ -165,7 +168,7 @@ func printPlan(std streams, plan *chain.Plan) error {
 			fmt.Fprintf(w, "\t\t\t\tfails: %v\n", s.Refused)
 		}
 	}
-	if len(plan.Steps()) == 0 {
+	if plan.Empty() {
 		fmt.Fprintln(w, "  passes untouched")
 	}
 	for _, f := range plan.Failures() {
