@@ -72,7 +72,10 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	if err := g.Ready(ctx); err != nil && ctx.Err() != nil {
 		return nil // told to stop; of hosts that are down the log says which
 	}
-	a.warnUnmatched(ctx, log)
+	listings, _ := a.hosts.Listings(ctx)
+	for _, w := range a.warnings(listings, file.Boundary) {
+		log.Warn(w)
+	}
 	backend, err := gateway.Start(gateway.Command{
 		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
 	})
@@ -112,13 +115,4 @@ func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Op
 		o.Blocked.Details = relay.DetailsNever
 	}
 	return o
-}
-
-// warnUnmatched says which entries of the policy match nothing: a guard that
-// silently never runs is the worst there is.
-func (a *assembly) warnUnmatched(ctx context.Context, log *slog.Logger) {
-	listings, _ := a.hosts.Listings(ctx)
-	for _, u := range a.policy.Unmatched(listings) {
-		log.Warn(u.String())
-	}
 }

@@ -73,8 +73,8 @@ func newPlan(std streams) *cobra.Command {
 // planned is the shape of weir plan --json.
 type planned struct {
 	Plans []*chain.Plan `json:"plans"`
-	// Unmatched says which entries of the policy match nothing that is listed.
-	Unmatched []string `json:"unmatched,omitempty"`
+	// Warnings says what is wrong with the policy, as far as the lists tell.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // plansOf makes the plans of all events in question, those that do nothing left
@@ -89,16 +89,13 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}}
-	for _, u := range a.policy.Unmatched(listings) {
-		all.Unmatched = append(all.Unmatched, u.String())
-	}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: a.warnings(listings, file.Boundary)}
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
 				continue
 			}
-			plan := chain.NewPlan(listings, a.policy, e, p, directionOf(file.Boundary, e, p), "")
+			plan := a.plan(listings, file.Boundary, e, p)
 			if event != "" || !plan.Empty() {
 				all.Plans = append(all.Plans, plan)
 			}
@@ -141,8 +138,8 @@ func directionOf(boundary config.Boundary, event string, phase abi.Phase) abi.Di
 }
 
 func (p *planned) print(std streams) error {
-	for _, u := range p.Unmatched {
-		fmt.Fprintf(std.out, "warning: %s\n", u)
+	for _, w := range p.Warnings {
+		fmt.Fprintf(std.out, "warning: %s\n", w)
 	}
 	if len(p.Plans) == 0 {
 		_, err := fmt.Fprintln(std.out, "nothing is governed: no interceptor hooks any event")
