@@ -169,7 +169,7 @@ func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	options.Decided = tale.decided
 	g := gateway.New(options)
 	defer g.Close(context.WithoutCancel(ctx))
-	if err := g.Ready(ctx); err != nil {
+	if err := awaitReady(ctx, g); err != nil {
 		return err
 	}
 	session, err := h.connect(ctx, std, g, tale)
@@ -198,6 +198,27 @@ func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	}
 	tale.howToGoOn()
 	return nil
+}
+
+// demoLoad bounds the first compilation of the modules, on a slow machine too.
+const demoLoad = 3 * time.Minute
+
+// awaitReady waits until every host is listed. A gateway that serves would block
+// what they guard meanwhile; a demo has time.
+func awaitReady(ctx context.Context, g *gateway.Gateway) error {
+	ctx, cancel := context.WithTimeout(ctx, demoLoad)
+	defer cancel()
+	for {
+		err := g.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // connect starts a backend behind the gateway, npm's where it can be had, and
