@@ -19,6 +19,8 @@ var arrows = map[string][]string{
 	"guest":                          {"abi", "guest"},
 	"guest/guesttest":                {"abi", "guest"},
 	"internal/wire":                  {},
+	"internal/leak":                  {},
+	"internal/logbook":               {},
 	"internal/need":                  {},
 	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
