@@ -69,13 +69,18 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 			log.Warn("the gateway did not end cleanly", "error", err)
 		}
 	}()
-	if err := g.Ready(ctx); err != nil && ctx.Err() != nil {
-		return nil // told to stop; of hosts that are down the log says which
-	}
-	listings, _ := a.hosts.Listings(ctx)
-	for _, w := range a.warnings(listings, file.Boundary) {
-		log.Warn(w)
-	}
+	// A host that does not answer must not keep the client from its handshake,
+	// which is not governed. What is governed waits for the hosts by itself.
+	looking, stop := context.WithCancel(ctx)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		a.warn(looking, log, file.Boundary)
+	}()
+	defer func() {
+		stop()
+		<-looked
+	}()
 	backend, err := gateway.Start(gateway.Command{
 		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
 	})
@@ -87,6 +92,18 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 		return nil // told to stop: it has drained
 	}
 	return err
+}
+
+// warn asks the hosts what they list and says what is wrong with the policy. Of
+// hosts that are down the log says which.
+func (a *assembly) warn(ctx context.Context, log *slog.Logger, boundary config.Boundary) {
+	listings, _ := a.hosts.Listings(ctx)
+	if ctx.Err() != nil {
+		return // over before it was known
+	}
+	for _, w := range a.warnings(listings, boundary) {
+		log.Warn(w)
+	}
 }
 
 // stdioFiles are the descriptors of a client on stdio, which the relay takes
