@@ -83,9 +83,12 @@ type Options struct {
 	// Session and Principal are handed to the governor with each operation.
 	Session   string
 	Principal *abi.Principal
-	// Grace is how long plans in progress and a backend that was told to end
-	// get when the session ends. Default 5 s.
+	// Grace is how long plans in progress get when the session ends. Default 5 s.
 	Grace time.Duration
+	// Leave is how long a backend whose input has ended gets to go by itself,
+	// before its end is closed. Default 1 s: clients kill a server that is still
+	// there a few seconds after they have closed its input.
+	Leave time.Duration
 	// Drain is how long a backend may go on answering requests after the client
 	// has closed its side. Default 1 min.
 	Drain time.Duration
@@ -104,6 +107,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second
+	}
+	if o.Leave <= 0 {
+		o.Leave = time.Second
 	}
 	if o.Drain <= 0 {
 		o.Drain = time.Minute
