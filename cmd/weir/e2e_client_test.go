@@ -107,6 +107,10 @@ func (c *sdkClient) call(tool string, arguments map[string]any, meta mcp.Meta) s
 	return strings.Join(text, "\n")
 }
 
+// The SDK hands notifications to their handlers beside the answers to calls, so
+// that a test waits for the last one; that they leave the gateway before the
+// answer is TestProgressBeforeAnswer's matter.
+
 // TestClientBehaves compares what a go-sdk client meets through the gateway,
 // behind a chain that lets everything pass, with what it meets directly.
 func TestClientBehaves(t *testing.T) {
@@ -131,13 +135,13 @@ func TestClientBehaves(t *testing.T) {
 		}, nil},
 		{"progress in order", "2025-06-18", sdk, func(t *testing.T, c *sdkClient) {
 			require.Equal(t, "tok", c.call("test_tool_with_progress", nil, mcp.Meta{"progressToken": "tok"}))
-			c.note("done")
-		}, []string{"progress tok 0 of 100", "progress tok 50 of 100", "progress tok 100 of 100", "done"}},
+			c.await("progress tok 100")
+		}, []string{"progress tok 0 of 100", "progress tok 50 of 100", "progress tok 100 of 100"}},
 		{"log messages in order", "2025-06-18", sdk, func(t *testing.T, c *sdkClient) {
 			require.NoError(t, c.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "debug"}))
 			c.call("test_tool_with_logging", nil, nil)
-			c.note("done")
-		}, []string{"log Tool execution started", "log Tool processing data", "log Tool execution completed", "done"}},
+			c.await("log Tool execution completed")
+		}, []string{"log Tool execution started", "log Tool processing data", "log Tool execution completed"}},
 		{"sampling", "2025-06-18", sdk, func(t *testing.T, c *sdkClient) {
 			require.Equal(t, "LLM response: re: <hé>", c.call("test_sampling", map[string]any{"prompt": "<hé>"}, nil))
 		}, []string{"sampling <hé>"}},
@@ -167,6 +171,7 @@ func TestClientBehaves(t *testing.T) {
 			c.await("log Roots updated: 2 root(s)")
 			require.Contains(t, c.call("trigger-sampling-request", map[string]any{"prompt": "hi"}, nil), "re: Resource trigger-sampling-request context: hi")
 			c.call("trigger-long-running-operation", map[string]any{"duration": 0.2, "steps": 4}, mcp.Meta{"progressToken": "tok"})
+			c.await("progress tok 4 of 4")
 			require.Contains(t, c.call("get-roots-list", nil, nil), "file:///tmp/b%20c")
 		}, nil},
 	} {
@@ -184,6 +189,23 @@ func TestClientBehaves(t *testing.T) {
 			require.Equal(t, want, slices.Compact(through.seen()), "through the gateway")
 		})
 	}
+}
+
+// TestProgressBeforeAnswer is field case progress_and_sampling on the wire:
+// progress and a governed request of the backend arrive before the answer to
+// the call that they belong to.
+func TestProgressBeforeAnswer(t *testing.T) {
+	t.Parallel()
+	s := startRaw(t, gatewayCommand(t, allowingHosts(t), []string{everythingServer(t)}), clientReplies)
+	hello(s, "2025-06-18")
+	s.call(rpc(1, "tools/call", `{"_meta":{"progressToken":"tok"},"name":"test_tool_with_progress","arguments":{}}`))
+	require.Len(t, s.seen, 1+3+1, "the handshake's answer, progress, the call's answer")
+	for i, progress := range []string{`"progress":0`, `"progress":50`, `"progress":100`} {
+		require.Contains(t, s.seen[1+i], progress)
+	}
+	s.call(rpc(2, "tools/call", toolParams("test_sampling", `{"prompt":"hi"}`)))
+	require.Contains(t, s.seen[5], `"sampling/createMessage"`)
+	require.Contains(t, s.seen[6], `"id":2`)
 }
 
 // TestCancellationReachesBackend is field case cancelled_call: the backend gets

@@ -66,6 +66,7 @@ func TestProcessesEnd(t *testing.T) {
 			s.call(rpc(6, "ping", ""))
 			s.signal(syscall.SIGTERM)
 		}, 0},
+		{"SIGKILL", func(t *testing.T, s *rawSession, _ int) { killProcess(t, s.pid) }, -1},
 		{"the backend dies", func(t *testing.T, _ *rawSession, backend int) { killProcess(t, backend) }, 1},
 		{"the backend dies in a call", func(_ *testing.T, s *rawSession, _ int) {
 			answer := s.call(rpc(5, abi.ToolsCall, toolParams("die", `{}`)))
@@ -87,12 +88,12 @@ func TestProcessesEnd(t *testing.T) {
 			require.True(t, alive(backend) && alive(guard))
 
 			c.end(t, s, backend)
-			s.end()
+			s.wait() // with its input still open, unless that was the end
 			require.Equal(t, c.code, s.code, "exit code; stderr: %s", s.errs)
 			for what, pid := range map[string]int{"backend": backend, "host": guard} {
 				eventually(t, what+" is gone", func() bool { return !alive(pid) })
 			}
-			if c.code != 0 {
+			if c.code == exitFailed {
 				require.Contains(t, s.errs.String(), "backend", "the error names what ended")
 			}
 		})

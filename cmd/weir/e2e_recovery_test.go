@@ -104,7 +104,7 @@ func TestHostDownAtStart(t *testing.T) {
 	warned := s.errs.String()
 	require.Contains(t, warned, "WARN")
 	require.Contains(t, warned, "guard")
-	require.Contains(t, warned, "blocked until they answer")
+	require.Contains(t, warned, "blocked until it answers")
 
 	runHost(t, host)
 	id := 2

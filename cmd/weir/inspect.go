@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -67,14 +68,14 @@ func readModule(path string) ([]byte, error) {
 }
 
 // describe loads the module, under the default limits and without grants, and
-// asks what it offers.
-func describe(ctx context.Context, std streams, name string, wasm []byte) ([]abi.Descriptor, error) {
+// asks what it offers. Its name is the file's alone, as in a weir.yaml.
+func describe(ctx context.Context, std streams, path string, wasm []byte) ([]abi.Descriptor, error) {
 	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), true)
 	if err != nil {
 		return nil, err
 	}
 	defer box.Close(context.WithoutCancel(ctx))
-	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: name, Limits: runtime.DefaultLimits()})
+	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: filepath.Base(path), Limits: runtime.DefaultLimits()})
 	if err != nil {
 		return nil, err
 	}

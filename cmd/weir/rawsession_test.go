@@ -30,6 +30,7 @@ type rawSession struct {
 	errs    *buffer
 	pid     int
 	code    int // once it has ended
+	killed  bool
 	ended   sync.Once
 }
 
@@ -88,11 +89,26 @@ func (s *rawSession) wait() {
 		}
 		_ = s.cmd.Wait()
 		s.code = s.cmd.ProcessState.ExitCode()
+		if !s.killed {
+			s.requireProtocolOnly()
+		}
 	})
+}
+
+// requireProtocolOnly says that nothing but messages was written, each as one
+// whole line.
+func (s *rawSession) requireProtocolOnly() {
+	s.t.Helper()
+	for _, line := range s.seen {
+		if _, err := wire.Read([]byte(line)); err != nil || !strings.HasSuffix(line, "\n") {
+			s.t.Errorf("%v wrote %q to its stdout, which is no message: %v", s.cmd.Args, line, err)
+		}
+	}
 }
 
 // kill ends the process the hard way.
 func (s *rawSession) kill() {
+	s.killed = true
 	_ = s.cmd.Process.Kill()
 	s.end()
 }

@@ -31,7 +31,6 @@ func newServe(std streams) *cobra.Command {
 		Example: "  weir serve ./interceptors\n  weir serve ./interceptors --http 127.0.0.1:8414",
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log := newLogger(std.err, slog.LevelInfo)
 			file := config.Default()
 			if path != "" {
 				var err error
@@ -42,7 +41,9 @@ func newServe(std streams) *cobra.Command {
 					return err
 				}
 			}
-			return serve(cmd.Context(), std, log, file, args[0], addr)
+			mask := maskOf(file)
+			log := newMaskedLogger(std.err, slog.LevelInfo, mask)
+			return masked(mask, serve(cmd.Context(), std, log, file, args[0], addr))
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP at http://ADDR/mcp instead of stdio")
@@ -51,14 +52,19 @@ func newServe(std streams) *cobra.Command {
 }
 
 func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir, addr string) error {
-	var listener net.Listener
-	if addr != "" {
-		var err error
-		if listener, err = listenLoopback(addr); err != nil {
-			return err
-		}
-		defer listener.Close()
+	if addr == "" {
+		return serveFolder(ctx, std, log, file, dir, nil)
 	}
+	listener, err := listenLoopback(addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	return serveFolder(ctx, std, log, file, dir, listener)
+}
+
+// serveFolder serves over HTTP on the listener, or over stdio without one.
+func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir string, listener net.Listener) error {
 	box, err := newSandbox(std, log, file.Cache)
 	if err != nil {
 		return err

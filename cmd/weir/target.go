@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,14 +59,20 @@ func joinNames(names []string) string {
 }
 
 func openTarget(ctx context.Context, std streams, where string, command []string) (*target, error) {
-	log := newLogger(std.err, slog.LevelWarn)
+	// What goes wrong is the command's own error; a host's warnings are for a
+	// gateway, where operations depend on it.
+	quiet := hosts.Options{Logger: newLogger(std.err, slog.LevelError)}
 	switch {
 	case command != nil:
-		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: os.Environ()}, hosts.Options{Logger: log}))
+		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: hosts.Environment(nil)}, quiet))
 	case config.IsURL(where):
-		return openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, hosts.Options{Logger: log}))
+		t, err := openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, quiet))
+		if u, e := url.Parse(where); err != nil && e == nil && strings.Trim(u.Path, "/") == "" {
+			return nil, fmt.Errorf("%w; interceptor servers mostly answer at a path: try %s", err, u.JoinPath("mcp"))
+		}
+		return t, err
 	default:
-		return openLocal(ctx, std, log, where)
+		return openLocal(ctx, std, newLogger(std.err, slog.LevelWarn), where)
 	}
 }
 

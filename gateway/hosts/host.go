@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,10 @@ type Options struct {
 	Envelope bool
 	// Logger gets what operators should know; nil is slog.Default.
 	Logger *slog.Logger
+	// Mask rewrites the text of an error before anyone sees it: those of the
+	// system quote addresses and arguments, secrets in them included. It may be
+	// nil.
+	Mask func(string) string
 }
 
 // Host is one configured host of interceptors. It does nothing until it is
@@ -30,6 +35,7 @@ type Host struct {
 	name     string
 	failOpen bool
 	log      *slog.Logger
+	mask     func(string) string
 	source   source
 
 	// Of discovery. The flight runs under life, not under its callers.
@@ -77,7 +83,7 @@ type state struct {
 type flight struct{ done chan struct{} }
 
 func newHost(name string, o Options) *Host {
-	h := &Host{name: name, failOpen: o.FailOpen, fresh: DefaultFresh, publish: func(chain.Listing) {}}
+	h := &Host{name: name, failOpen: o.FailOpen, mask: o.Mask, fresh: DefaultFresh, publish: func(chain.Listing) {}}
 	h.log = o.Logger
 	if h.log == nil {
 		h.log = slog.Default()
@@ -100,9 +106,27 @@ func (h *Host) ReturnsPromptly() {}
 func (h *Host) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
 	r, err := h.source.invoke(ctx, inv)
 	if err != nil {
-		return abi.Result{}, abi.AsError(err, inv.Name, inv.Phase)
+		e := *abi.AsError(err, inv.Name, inv.Phase)
+		e.Cause = h.masked(e.Cause)
+		return abi.Result{}, &e
 	}
 	return r, nil
+}
+
+// maskedError is an error whose text has been rewritten.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e maskedError) Error() string { return e.text }
+func (e maskedError) Unwrap() error { return e.err }
+
+func (h *Host) masked(err error) error {
+	if err == nil || h.mask == nil {
+		return err
+	}
+	return maskedError{h.mask(err.Error()), err}
 }
 
 // How long the pauses between attempts to reach a host are, and how long one
@@ -174,6 +198,7 @@ func (h *Host) fly(f *flight) {
 	defer cancel()
 	h.dirty.Store(false) // before the list is read: a change meanwhile counts
 	found, err := h.source.list(ctx)
+	err = h.masked(err)
 	now := time.Now()
 	old := h.state.Load()
 	next := &state{at: now, listing: chain.Listing{Host: h, FailOpen: h.failOpen,
@@ -206,7 +231,7 @@ func (h *Host) report(old, next *state, err error) {
 	switch {
 	case err != nil && h.life.Err() != nil: // closing
 	case err != nil && (old == nil || old.listing.Err == nil || old.listing.Err.Error() != errText(next.listing.Err)):
-		h.log.Warn("the host cannot be listed; its events are blocked unless it fails open", "error", err)
+		h.log.Warn("the host cannot be listed; what it may guard is blocked until it answers, unless it fails open", "error", err)
 	case err == nil && old != nil && old.listing.Err != nil:
 		h.log.Info("the host answers again", "interceptors", len(next.listing.Interceptors))
 	}
@@ -240,7 +265,7 @@ func sameSkip(a, b abi.Skipped) bool {
 func clip(s string) string {
 	const most = 1 << 10
 	if len(s) > most {
-		return s[:most] + "…"
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,8 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/internal/leak"
+	"github.com/weir-mcp/weir/internal/logbook"
 )
 
 const soon = 20 * time.Second // an outer limit, never a measure
@@ -239,9 +240,9 @@ func TestSet_staleListsAreFetchedAgain(t *testing.T) {
 }
 
 func TestSet_skippedIsLoggedOnce(t *testing.T) {
-	var log logBuffer
+	var log logbook.Book
 	web := serveHTTP(t, scripts["bad hint"], true)
-	h := HTTP("remote", Endpoint{URL: web.URL}, Options{Logger: log.logger()})
+	h := HTTP("remote", Endpoint{URL: web.URL}, Options{Logger: log.Text()})
 	s := NewSet([]*Host{h}, SetOptions{})
 	closing(t, s)
 	l, _ := s.Listings(t.Context())
@@ -262,8 +263,8 @@ func TestStdio_environment(t *testing.T) {
 		name, _, _ := strings.Cut(v, "=")
 		require.Contains(t, []string{"PATH", "HOME", "LANG", "TMPDIR", "MODE"}, name)
 	}
-	var log logBuffer
-	s := NewSet([]*Host{stdioHost(t, "environment", Options{Logger: log.logger()})}, SetOptions{})
+	var log logbook.Book
+	s := NewSet([]*Host{stdioHost(t, "environment", Options{Logger: log.Text()})}, SetOptions{})
 	l, _ := s.Listings(t.Context())
 	require.NoError(t, l[0].Err)
 	require.NoError(t, s.Close(t.Context()))
@@ -272,8 +273,8 @@ func TestStdio_environment(t *testing.T) {
 }
 
 func TestStdio_noiseIsBoundedAndHarmless(t *testing.T) {
-	var log logBuffer
-	s := NewSet([]*Host{stdioHost(t, "noisy", Options{Logger: log.logger()})}, SetOptions{})
+	var log logbook.Book
+	s := NewSet([]*Host{stdioHost(t, "noisy", Options{Logger: log.Text()})}, SetOptions{})
 	l, _ := s.Listings(t.Context())
 	require.NoError(t, l[0].Err)
 	require.NoError(t, s.Close(t.Context()))
@@ -284,7 +285,8 @@ func TestStdio_noiseIsBoundedAndHarmless(t *testing.T) {
 }
 
 func TestSet_closeLeavesNothingBehind(t *testing.T) {
-	before := runtime.NumGoroutine()
+	leak.Goroutines(t, "gateway/hosts.(*Host).", "gateway/hosts.(*remote).", "gateway/hosts.HTTP.", "gateway/hosts.Stdio.", "gateway/hosts.logLines(")
+	leak.Descriptors(t)
 	for range 3 {
 		web := httptest.NewServer(serveHTTP(t, scripts["plain"], false).Config.Handler)
 		deaf := stdioHost(t, "deaf", Options{})
@@ -300,8 +302,6 @@ func TestSet_closeLeavesNothingBehind(t *testing.T) {
 		require.Len(t, l, 4)
 		web.Close()
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+6 }, soon, 10*time.Millisecond,
-		"the test servers of httptest stay until the end of the test")
 }
 
 func TestSet_hammer(t *testing.T) {

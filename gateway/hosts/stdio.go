@@ -103,7 +103,9 @@ func (h *Host) start(p Process) (*process, error) {
 	_ = out.Close()
 	_ = errOut.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the command does not start: %w", err), stdin.Close(), stdout.Close(), stderr.Close())
+		_ = stdout.Close() // a command that does not start has closed its own end
+		_ = stderr.Close()
+		return nil, fmt.Errorf("the command does not start: %w", err)
 	}
 	run := &process{cmd: cmd, stdin: stdin, exited: make(chan struct{}),
 		answers: &answers{lines: wire.NewLineReader(stdout, MaxAnswer+envelopeBytes), closer: stdout, log: h.log}}

@@ -93,6 +93,7 @@ type Block struct {
 const (
 	reasonValidation = "validation_failed"
 	reasonMutation   = "mutation_failed"
+	reasonDiscovery  = "discovery_failed"
 	reasonFailed     = "interceptor_failed"
 )
 

@@ -62,6 +62,18 @@ func TestATaskKeepsItsMaker(t *testing.T) {
 	})
 }
 
+// There are readers that go by the method alone.
+func TestAGovernedRequestWithoutAnID(t *testing.T) {
+	sc := start(t, map[string]rule{"tools/call request": pass, "sampling/createMessage request": pass})
+	without := func(method string) string { return `{"jsonrpc":"2.0","method":"` + method + `","params":{"name":"x"}}` }
+	sc.client.send(without("tools/call"), without("tools/list"), without("notifications/progress"))
+	sc.backend.gets(without("tools/list"), without("notifications/progress"))
+	sc.backend.send(without("sampling/createMessage"), without("notifications/message"))
+	sc.client.gets(without("notifications/message"))
+	sc.ping("1")
+	require.Equal(t, []Cause{BadMessage, BadMessage}, sc.watcher.causes())
+}
+
 func TestANameThatStandsForTooMuch(t *testing.T) {
 	guard := map[string]rule{"sampling/createMessage request": pass, "sampling/createMessage response": edit("secret", "***")}
 	ask := func(sc *scene, id int, method string) string {

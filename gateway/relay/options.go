@@ -69,9 +69,12 @@ type Blocked struct {
 type Options struct {
 	// Governor decides. Nil lets everything pass.
 	Governor Governor
+	// Boundary is the guarded side; [GuardClient] by default.
 	Boundary Boundary
-	Blocked  Blocked
-	Limits   Limits
+	// Blocked says how what is blocked is answered.
+	Blocked Blocked
+	// Limits bound the session; zero members are defaults.
+	Limits Limits
 	// Observer is told what happens. Nil counts discards and logs them
 	// to Logger, see [LogObserver].
 	Observer Observer
@@ -80,9 +83,12 @@ type Options struct {
 	// Session and Principal are handed to the governor with each operation.
 	Session   string
 	Principal *abi.Principal
-	// Grace is how long plans in progress and a backend that was told to end
-	// get when the session ends. Default 5 s.
+	// Grace is how long plans in progress get when the session ends. Default 5 s.
 	Grace time.Duration
+	// Leave is how long a backend whose input has ended gets to go by itself,
+	// before its end is closed. Default 1 s: clients kill a server that is still
+	// there a few seconds after they have closed its input.
+	Leave time.Duration
 	// Drain is how long a backend may go on answering requests after the client
 	// has closed its side. Default 1 min.
 	Drain time.Duration
@@ -101,6 +107,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second
+	}
+	if o.Leave <= 0 {
+		o.Leave = time.Second
 	}
 	if o.Drain <= 0 {
 		o.Drain = time.Minute

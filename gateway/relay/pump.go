@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -49,10 +50,7 @@ func (s *session) pump(from *peer) {
 
 // unreadable deals with a message that the strict reader refused.
 func (s *session) unreadable(from *peer, raw []byte, err error) {
-	var bad *wire.Error
-	if !errors.As(err, &bad) {
-		bad = &wire.Error{Code: codeInvalidRequest, Reason: "unreadable message"}
-	}
+	bad := wire.AsError(err)
 	d := Discard{Cause: BadMessage, Detail: bad.Error()}
 	if start := bytes.TrimLeft(raw, " \t\r"); from.side == Backend && bad.Kind == wire.Unknown && len(start) > 0 && start[0] != '{' && start[0] != '[' {
 		// No message at all, but a line that the backend meant for its log. An
@@ -193,10 +191,17 @@ func resultDetail(err error) string {
 }
 
 // notification passes a notification on. A cancellation is seen to on the way,
-// and what is governed inside one about a task is decided about first.
+// what is governed inside one about a task is decided about first, and one by the
+// name of a governed request does not pass.
 func (s *session) notification(from *peer, m *wire.Message, at time.Time) {
 	if m.Method == methodCancelled {
 		s.cancellation(from, m)
+		return
+	}
+	if abi.IsEvent(m.Method) && s.governs(m.Method, abi.Request, from.side, s.negotiated(m.Params)) {
+		// A request without its id: there is nobody to answer, and a reader that
+		// does not care for ids carries it out.
+		s.discard(from, m.Kind, m.Method, Discard{Cause: BadMessage, Detail: "a governed request must have an id"})
 		return
 	}
 	carries, cause := s.notificationWork(from, m)

@@ -219,7 +219,6 @@ func (s *session) finishClient(ctx context.Context) {
 	s.closeWrite(s.backend)
 	select {
 	case <-s.client.asked.empty():
-		waitFor(drain, s.Grace, s.backend.ended)
 	case <-s.backend.ended:
 		if err := s.backendGone(ctx, s.backend.readErr); err.Open > 0 {
 			s.Logger.Warn("the client has closed its side", "error", err)
@@ -268,7 +267,7 @@ func (s *session) end() {
 	s.stopPlans()
 	s.client.gate.close()
 	s.backend.gate.close()
-	waitFor(context.Background(), s.Grace, s.backend.ended)
+	waitFor(context.Background(), s.Leave, s.backend.ended)
 	stop()
 	for _, p := range []*peer{s.backend, s.client} {
 		if err := p.end.Close(); err != nil {

@@ -19,6 +19,8 @@ var arrows = map[string][]string{
 	"guest":                          {"abi", "guest"},
 	"guest/guesttest":                {"abi", "guest"},
 	"internal/wire":                  {},
+	"internal/leak":                  {},
+	"internal/logbook":               {},
 	"internal/need":                  {},
 	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
@@ -47,13 +49,13 @@ var arrows = map[string][]string{
 var standardOnly = []string{"abi", "guest", "internal/wire", "runtime/meter"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Name, Dir, Doc string
+	Imports                    []string
 }
 
 func packages(t *testing.T) (all []listed) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Doc,Imports", module+"/...").Output()
 	require.NoError(t, err)
 	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
 		var p listed

@@ -28,8 +28,7 @@
 //
 //	m, err := wire.Read(body)
 //	if err != nil {
-//		var bad *wire.Error
-//		errors.As(err, &bad) // always succeeds
+//		bad := wire.AsError(err)
 //		reply = wire.AppendFailure(nil, bad.ID.Raw(), bad.Code, bad.Reason, nil)
 //		...
 //	}

@@ -72,11 +72,11 @@ func (l *Library) Open(ctx context.Context, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s", ErrNoFolder, dir)
+		return fmt.Errorf("%w: %s; create it, or give the folder that holds the modules", ErrNoFolder, dir)
 	case err != nil:
 		return fmt.Errorf("folder of modules: %w", err)
 	case !info.IsDir():
-		return fmt.Errorf("%w: %s is a file", ErrNoFolder, dir)
+		return fmt.Errorf("%w: %s is a file; give the folder that holds the modules", ErrNoFolder, dir)
 	}
 	if _, err := os.ReadDir(dir); err != nil {
 		return fmt.Errorf("folder of modules: %w", err)

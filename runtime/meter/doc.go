@@ -68,7 +68,8 @@
 //     call has at most 128.
 //   - Entering a function is charged one unit for each 8 of its locals.
 //   - A function without calls and loops of at most 32 units is charged where it
-//     is called. An indirect call is charged 32 in advance in case it leads to one.
+//     is called, unless it is exported, the start function or referred to by a
+//     global or an element segment.
 //   - memory.copy, fill and init are charged a unit for each [BytesPerUnit]
 //     bytes, and table.copy, fill and init one for each element, before they
 //     begin, and tested at once. If the length is a constant of at most 512
