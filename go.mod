@@ -3,6 +3,7 @@ module github.com/weir-mcp/weir
 go 1.26.0
 
 require (
+	github.com/bytecodealliance/wasmtime-go/v44 v44.0.0
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-json-experiment/json v1.27.2
 	github.com/goccy/go-yaml v1.19.2

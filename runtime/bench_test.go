@@ -15,7 +15,6 @@ import (
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // payloadOf is a payload of about so many bytes.
@@ -78,7 +77,7 @@ func BenchmarkCall(b *testing.B) {
 			})
 			for _, way := range []memory.Way{memory.PageScan, memory.FullCopy, memory.Fresh} {
 				b.Run(name+way.String(), func(b *testing.B) {
-					r := newRuntime(b, wazero.Options{CacheDir: goCache, Reset: way})
+					r := newRuntime(b, on{cacheDir: goCache, reset: way})
 					m := settled(b, load(b, r, guest.binary))
 					if _, err := m.Invoke(context.Background(), inv); err != nil {
 						b.Fatal(err)
@@ -102,7 +101,7 @@ func BenchmarkClone(b *testing.B) {
 	require.NoError(b, err)
 	for name, binary := range map[string][]byte{"Go": goGuest, "small": scanner()} {
 		b.Run(name, func(b *testing.B) {
-			r := newRuntime(b, wazero.Options{CacheDir: goCache})
+			r := newRuntime(b, on{cacheDir: goCache})
 			m := settled(b, load(b, r, binary))
 			defer reportCPU(b)()
 			for b.Loop() {
@@ -126,9 +125,9 @@ func BenchmarkStopping(b *testing.B) {
 				wt.Loop(wt.I32(0), wt.I32(1), wt.I32(60<<20), memoryFill, wt.Br(0)))
 		}),
 	} {
-		for engine, o := range map[string]wazero.Options{"compiler": {}, "interpreter": {Interpreter: true}} {
+		for _, engine := range engineNames() {
 			b.Run(name+"/"+engine, func(b *testing.B) {
-				m := settled(b, load(b, newRuntime(b, o), binary, limited(func(l *runtime.Limits) { l.CallTime = limit })))
+				m := settled(b, load(b, newRuntime(b, on{engine: engine}), binary, limited(func(l *runtime.Limits) { l.CallTime = limit })))
 				var late, collecting time.Duration
 				for b.Loop() {
 					done := make(chan struct{})

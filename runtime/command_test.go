@@ -8,7 +8,6 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // command is a WASI command that is an interceptor module: it tells describe
@@ -89,7 +88,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestACommandEndsByExitZeroToo(t *testing.T) {
-	m := load(t, newRuntime(t, wazero.Options{}), command(func(m *wt.Module, f commandFuncs) []byte {
+	m := load(t, newRuntime(t, on{}), command(func(m *wt.Module, f commandFuncs) []byte {
 		return wt.Seq(f.put(1, 4096, 26), wt.I32(0), wt.Call(f.exit))
 	}))
 	requireWorks(t, m, misbehave)
@@ -97,7 +96,7 @@ func TestACommandEndsByExitZeroToo(t *testing.T) {
 
 func TestACommandsStderrIsLogged(t *testing.T) {
 	var logs logBuffer
-	m := load(t, newRuntime(t, wazero.Options{}), command(func(m *wt.Module, f commandFuncs) []byte {
+	m := load(t, newRuntime(t, on{}), command(func(m *wt.Module, f commandFuncs) []byte {
 		m.Data(8192, []byte("to stderr\n"))
 		return f.put(2, 8192, 10)
 	}), logged(&logs))

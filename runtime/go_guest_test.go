@@ -13,7 +13,6 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/guestbuild"
 	"github.com/weir-mcp/weir/runtime"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // goCache is a folder for the compiled Go guest: all tests share it, since
@@ -43,16 +42,20 @@ func tool(name string) string { return `{"name":"` + name + `"}` }
 // The faults of a real Go guest, each with its reason; the next call works.
 func TestFaultsOfAGoGuest(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newRuntime(t, on{cacheDir: goCache})
 	short := limited(func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond })
 	// A fresh Go guest takes some 7 ms to start, on a busy machine far more: what
 	// has to work next runs under a limit that does not matter.
 	stopped, patient := loadGo(t, r, short), loadGo(t, r)
-	for _, name := range []string{"loop", "recursion"} {
-		_, err := invoke(stopped, tool(name))
-		require.Equal(t, 50*time.Millisecond, requireReason(t, abi.ReasonTimeout, err).Limit, name)
-		requireWorks(t, patient, tool("fine"))
+	_, err := invoke(stopped, tool("loop"))
+	require.Equal(t, 50*time.Millisecond, requireReason(t, abi.ReasonTimeout, err).Limit)
+	requireWorks(t, patient, tool("fine"))
+	// wazero's compiler has so large a stack that time is up before its end.
+	_, err = invoke(stopped, tool("recursion"))
+	if e := abi.AsError(err, "", ""); e == nil || e.Reason != abi.ReasonTimeout {
+		requireReason(t, abi.ReasonStack, err)
 	}
+	requireWorks(t, patient, tool("fine"))
 	for name, reason := range map[string]abi.Reason{
 		"panic": abi.ReasonGuest, "exit": abi.ReasonExit, "memory": abi.ReasonMemory,
 	} {
@@ -61,7 +64,7 @@ func TestFaultsOfAGoGuest(t *testing.T) {
 		require.NotContains(t, e.Message(), "own words")
 		requireWorks(t, patient, tool("fine"))
 	}
-	_, err := invoke(patient, tool("deadlock"))
+	_, err = invoke(patient, tool("deadlock"))
 	requireReason(t, abi.ReasonTrap, err)
 	requireWorks(t, patient, tool("goroutines"))
 	requireWorks(t, patient, tool("leave"))
@@ -69,7 +72,7 @@ func TestFaultsOfAGoGuest(t *testing.T) {
 }
 
 func TestWhatAGoGuestCanReach(t *testing.T) {
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newRuntime(t, on{cacheDir: goCache})
 	info := func(m *runtime.Module, name string) (facts struct {
 		Slept, Open bool
 		Year        int
@@ -108,7 +111,7 @@ func TestWhatAGoGuestCanReach(t *testing.T) {
 }
 
 func BenchmarkInvokeGoGuest(b *testing.B) {
-	r := newRuntime(b, wazero.Options{CacheDir: goCache})
+	r := newRuntime(b, on{cacheDir: goCache})
 	m := loadGo(b, r)
 	inv := call(`{"name":"fine","arguments":{"text":"some words of a request"}}`)
 	b.ReportAllocs()

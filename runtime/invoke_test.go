@@ -11,7 +11,6 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 func TestInvoke(t *testing.T) {
@@ -33,7 +32,7 @@ func TestInvoke(t *testing.T) {
 }
 
 func TestInvokeOfAnUnknownName(t *testing.T) {
-	m := load(t, newRuntime(t, wazero.Options{}), wt.Allowing("guard"))
+	m := load(t, newRuntime(t, on{}), wt.Allowing("guard"))
 	_, err := m.Invoke(context.Background(), abi.Invocation{Name: "nobody", Event: abi.ToolsCall, Phase: abi.Request})
 	require.True(t, requireReason(t, abi.ReasonParams, err).Unknown)
 }
@@ -117,7 +116,7 @@ func TestEveryCallStartsPristine(t *testing.T) {
 }
 
 func TestTheLastOutputWins(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	g := wt.NewReactor(wt.Validator("guard"))
 	g.Invoke("", g.Answer(`{"result":{"valid":true}}`), wt.Drop, g.Answer(`{"result":{"valid":false}}`))
 	m := load(t, r, g.Bytes())
@@ -128,7 +127,7 @@ func TestTheLastOutputWins(t *testing.T) {
 
 // The answer is copied when it is handed over, not when the call ends.
 func TestOutputIsCopiedAtOnce(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	g := wt.NewReactor(wt.Validator("guard"))
 	answer := g.Text(`{"result":{"valid":true}}`)
 	g.Invoke("", answer, wt.Call(g.Output), wt.I32(1024), wt.I32(0), wt.Store(0), wt.I32(0))
@@ -169,7 +168,7 @@ func TestInputWritesNothingInDescribe(t *testing.T) {
 
 // weir_reseed is called before each invocation, with another seed each time.
 func TestReseed(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	g := wt.NewReactor(wt.Validator("guard"))
 	g.Export(abi.ExportReseed, g.Func("I:", "", wt.I32(0), wt.Get(0), wt.Store64(512), wt.I32(1), wt.I32(512), wt.I32(8), wt.Call(g.Log)))
 	g.Invoke("", g.Answer(`{"result":{"valid":true}}`))
@@ -190,13 +189,13 @@ func TestReseedThatTraps(t *testing.T) {
 	g := wt.NewReactor(wt.Validator("guard"))
 	g.Export(abi.ExportReseed, g.Func("I:", "", wt.Unreachable))
 	g.Invoke("", g.Answer(`{"result":{"valid":true}}`))
-	_, err := invoke(load(t, newRuntime(t, wazero.Options{}), g.Bytes()), `{}`)
+	_, err := invoke(load(t, newRuntime(t, on{}), g.Bytes()), `{}`)
 	requireReason(t, abi.ReasonTrap, err)
 }
 
 // Answers that make no sense, each a failure and none a verdict.
 func TestAnswersThatAreNone(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	for answer, reason := range map[string]abi.Reason{
 		`{"result":{"type":"mutation","modified":false}}`: abi.ReasonBadOutput,
 		`{"result":{"interceptor":"other","valid":true}}`: abi.ReasonBadOutput,

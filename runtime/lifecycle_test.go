@@ -15,7 +15,6 @@ import (
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 func TestGuestsLogWithTheirNames(t *testing.T) {
@@ -43,7 +42,7 @@ func TestGuestsLogWithTheirNames(t *testing.T) {
 
 func TestLogFloodsAreCounted(t *testing.T) {
 	var logs logBuffer
-	m := load(t, newRuntime(t, wazero.Options{}), guard(func(r *wt.Reactor) []byte {
+	m := load(t, newRuntime(t, on{}), guard(func(r *wt.Reactor) []byte {
 		return wt.Seq(
 			wt.I32(1000), wt.Set(1),
 			wt.Loop(wt.I32(1), r.Text("flood"), wt.Call(r.Log),
@@ -58,7 +57,7 @@ func TestLogFloodsAreCounted(t *testing.T) {
 
 func TestCloseWaitsForCalls(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	b := newBlocker(t, r, runtime.Limits{Calls: 1, CallTime: time.Minute})
 	stop := b.block(t, 1)
 	waiting := make(chan error, 1)
@@ -92,14 +91,13 @@ func TestCloseWaitsForCalls(t *testing.T) {
 
 func TestCloseOfTheRuntimeClosesModules(t *testing.T) {
 	noLeaks(t)
-	engine, err := wazero.New(wazero.Options{})
-	require.NoError(t, err)
+	engine := newEngine(t, on{})
 	r := runtime.New(engine)
 	require.Equal(t, engine.Name(), r.Engine())
 	m := load(t, r, wt.Allowing("guard"))
 	requireWorks(t, m, `{}`)
 	require.NoError(t, r.Close(context.Background()))
-	_, err = invoke(m, `{}`)
+	_, err := invoke(m, `{}`)
 	requireReason(t, abi.ReasonUnavailable, err)
 	require.NoError(t, r.Close(context.Background()))
 }
@@ -107,7 +105,7 @@ func TestCloseOfTheRuntimeClosesModules(t *testing.T) {
 // poisoned_payload: failures of some calls do not affect others, and nothing
 // counts them.
 func TestPoisonedPayloads(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	m := load(t, r, guard(func(*wt.Reactor) []byte { return wt.Unreachable }))
 	var wg sync.WaitGroup
 	for range 2 {
@@ -134,7 +132,7 @@ func TestPoisonedPayloads(t *testing.T) {
 // of the reasons that fit, and nothing is left.
 func TestHammer(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	wasm := guard(func(*wt.Reactor) []byte { return wt.Unreachable })
 	var current atomic.Pointer[runtime.Module]
 	current.Store(load(t, r, wasm))
@@ -182,8 +180,7 @@ func TestHammer(t *testing.T) {
 func TestCloseUnderLoad(t *testing.T) {
 	noLeaks(t)
 	for range 5 {
-		engine, err := wazero.New(wazero.Options{})
-		require.NoError(t, err)
+		engine := newEngine(t, on{})
 		r := runtime.New(engine, runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		m := load(t, r, wt.Allowing("guard"))
 		var started, ended sync.WaitGroup
@@ -275,8 +272,7 @@ func (i brokenInstance) Close(ctx context.Context) error {
 // A panic inside an engine ends one call or one load, never the process.
 func TestPanicsOfTheEngineAreCaught(t *testing.T) {
 	engine := func(where string) *runtime.Runtime {
-		e, err := wazero.New(wazero.Options{})
-		require.NoError(t, err)
+		e := newEngine(t, on{})
 		return runtime.New(brokenEngine{e, where}, runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	}
 	for _, where := range []string{"compile", "instantiate", "call"} {
@@ -319,7 +315,7 @@ func (failingEngine) Instantiate(context.Context, runtime.Room) (runtime.Instanc
 }
 
 func BenchmarkInvoke(b *testing.B) {
-	r := newRuntime(b, wazero.Options{})
+	r := newRuntime(b, on{})
 	m := load(b, r, wt.Allowing("guard"))
 	inv := call(`{"name":"tool","arguments":{"text":"some words of a request"}}`)
 	b.ReportAllocs()

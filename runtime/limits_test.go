@@ -11,7 +11,6 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 const misbehave = `"x"` // the payload for which a guard does what its test wants
@@ -252,7 +251,7 @@ func TestWhatLimitsAllow(t *testing.T) {
 
 // The three deadlines of a call are told apart.
 func TestWhoseDeadlineItWas(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	wasm := guard(func(*wt.Reactor) []byte { return endless })
 	long := load(t, r, wasm)
 	short := load(t, r, wasm, limited(func(l *runtime.Limits) { l.CallTime = stopAfter }))
@@ -323,7 +322,7 @@ func (b *blocker) block(t *testing.T, n int) (stop func() error) {
 
 func TestBusyPastTheQueue(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	b := newBlocker(t, r, runtime.Limits{Calls: 1, Queue: 1, CallTime: time.Minute})
 	stop := b.block(t, 1)
 
@@ -355,7 +354,7 @@ func TestBusyPastTheQueue(t *testing.T) {
 
 // A module's own limit is running time only: waiting longer than it is no fault.
 func TestTheWaitIsNotRunningTime(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	m := load(t, r, guard(func(*wt.Reactor) []byte { return endless }),
 		limited(func(l *runtime.Limits) { *l = runtime.Limits{Calls: 1, Queue: 100, CallTime: stopAfter} }))
 	results := make(chan error, 6)
@@ -372,7 +371,7 @@ func TestTheWaitIsNotRunningTime(t *testing.T) {
 }
 
 func TestLimitsThatMakeNoSense(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	for want, f := range map[string]func(l *runtime.Limits){
 		"limit CallTime: -1s is negative":       func(l *runtime.Limits) { l.CallTime = -time.Second },
 		"limit Memory: 1 bytes are less than":   func(l *runtime.Limits) { l.Memory = 1 },
@@ -385,7 +384,7 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 }
 
 func TestNoQueue(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	b := newBlocker(t, r, runtime.Limits{Calls: 1, Queue: -1, CallTime: time.Minute})
 	stop := b.block(t, 1)
 	_, err := invoke(b.Module, `"fine"`)

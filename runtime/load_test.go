@@ -13,7 +13,6 @@ import (
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // with assembles a module of the given parts and a working rest.
@@ -266,12 +265,12 @@ func TestModulesThatAreRefused(t *testing.T) {
 const guardJSON = `{"name":"guard","type":"validation","hooks":[{"events":["tools/call"],"phase":"request"}]}`
 
 func TestTheKindOfRefusalIsKept(t *testing.T) {
-	_, err := tryLoad(newRuntime(t, wazero.Options{}), []byte("hello"))
+	_, err := tryLoad(newRuntime(t, on{}), []byte("hello"))
 	require.ErrorIs(t, err, meter.ErrNotWasm)
 }
 
 func TestAMarkerMakesAReactorEvenBesideStart(t *testing.T) {
-	m := load(t, newRuntime(t, wazero.Options{}), with(func(r *wt.Reactor) {
+	m := load(t, newRuntime(t, on{}), with(func(r *wt.Reactor) {
 		f := r.Func("", "", wt.Unreachable)
 		r.Export("_start", f)
 		r.Export("weir_abi_v2", f)
@@ -299,7 +298,7 @@ func TestAcceptedFeatures(t *testing.T) {
 }
 
 func TestCustomSectionsNeverReachTheEngine(t *testing.T) {
-	m := load(t, newRuntime(t, wazero.Options{}), with(func(r *wt.Reactor) {
+	m := load(t, newRuntime(t, on{}), with(func(r *wt.Reactor) {
 		r.Custom("name", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f}) // asks for gigabytes
 		r.Custom(".debug_info", []byte("nonsense"))
 	}))
@@ -307,7 +306,7 @@ func TestCustomSectionsNeverReachTheEngine(t *testing.T) {
 }
 
 func TestLoadIsCancelled(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := r.Load(ctx, with(func(r *wt.Reactor) { r.Start(r.Func("", "", endless)) }), runtime.ModuleOptions{Name: "guest.wasm"})
@@ -333,7 +332,7 @@ func TestLoadErrorWithoutAFile(t *testing.T) {
 }
 
 func TestEnvironmentThatCannotBe(t *testing.T) {
-	_, err := tryLoad(newRuntime(t, wazero.Options{}), wt.Allowing("guard"), func(o *runtime.ModuleOptions) {
+	_, err := tryLoad(newRuntime(t, on{}), wt.Allowing("guard"), func(o *runtime.ModuleOptions) {
 		o.Grants.Env = map[string]string{"A=B": "c"}
 	})
 	require.ErrorContains(t, err, `grant env: "A=B" cannot be an environment variable`)

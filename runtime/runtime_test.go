@@ -16,25 +16,7 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
-
-// newRuntime returns a runtime on wazero that the test closes.
-func newRuntime(t testing.TB, o wazero.Options) *runtime.Runtime {
-	t.Helper()
-	engine, err := wazero.New(o)
-	require.NoError(t, err)
-	r := runtime.New(engine, runtime.WithLogger(slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
-	return r
-}
-
-// onEveryEngine runs the test on the compiler and on the interpreter.
-func onEveryEngine(t *testing.T, test func(t *testing.T, r *runtime.Runtime)) {
-	for name, o := range map[string]wazero.Options{"compiler": {}, "interpreter": {Interpreter: true}} {
-		t.Run(name, func(t *testing.T) { test(t, newRuntime(t, o)) })
-	}
-}
 
 // load loads a module that must load.
 func load(t testing.TB, r *runtime.Runtime, wasm []byte, change ...func(*runtime.ModuleOptions)) *runtime.Module {

@@ -19,7 +19,6 @@ import (
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // long has the tests of this file make a million calls instead of some
@@ -43,19 +42,6 @@ func settled(t testing.TB, m *runtime.Module) *runtime.Module {
 		t.Fatal("the warm-up does not end")
 	}
 	return m
-}
-
-// ways are the engines of this package with each way of being put back.
-func ways() map[string]wazero.Options {
-	list := map[string]wazero.Options{}
-	for _, way := range []memory.Way{memory.PageScan, memory.FullCopy, memory.Fresh} {
-		if way == memory.PageScan && memory.Best() != memory.PageScan {
-			continue
-		}
-		list["compiler, "+way.String()] = wazero.Options{Reset: way}
-		list["interpreter, "+way.String()] = wazero.Options{Reset: way, Interpreter: true}
-	}
-	return list
 }
 
 // hider is a module that hides a secret wherever it can, and traps when it
@@ -119,12 +105,12 @@ func TestIsolation(t *testing.T) {
 				noLeaks(t)
 				m := settled(t, load(t, newRuntime(t, o), hider(tables)))
 				n := calls(400, 20_000)
-				if o.Reset == memory.Fresh || tables {
+				if o.reset == memory.Fresh || tables {
 					require.Contains(t, m.Reset(), memory.Fresh.String())
 					n = calls(50, 1000)
 				} else {
-					require.Equal(t, o.Reset.String(), m.Reset())
-					if *long && !o.Interpreter && !testing.Short() {
+					require.Equal(t, o.reset.String(), m.Reset())
+					if *long && o.engine != "interpreter" && !testing.Short() {
 						n = 250_000
 					}
 				}
@@ -155,7 +141,7 @@ func TestIsolation(t *testing.T) {
 
 // The same of a Go guest, whose secret is an ordinary variable.
 func TestIsolationOfAGoGuest(t *testing.T) {
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newRuntime(t, on{cacheDir: goCache})
 	m := settled(t, loadGo(t, r))
 	require.Equal(t, memory.Best().String(), m.Reset())
 	var wg sync.WaitGroup
@@ -196,9 +182,9 @@ func TestGrowthEndsWithTheCall(t *testing.T) {
 					wt.I32(10<<20), wt.I32(1), wt.Store(0), wt.I32(5<<20), wt.I32(1), wt.Store(0))
 			})))
 			n := calls(500, 10_000)
-			if o.Reset == memory.PageScan && !o.Interpreter {
+			if o.reset == memory.PageScan && o.engine != "interpreter" {
 				n = 10_000
-			} else if o.Reset == memory.Fresh {
+			} else if o.reset == memory.Fresh {
 				n = 100
 			}
 			for range 100 {
@@ -268,7 +254,7 @@ func TestNothingOutlivesItsLimit(t *testing.T) {
 
 // The garbage collector of the host goes on while guests loop.
 func TestGuestsDoNotHoldUpTheCollector(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	b := newBlocker(t, r, runtime.Limits{Calls: 1, CallTime: time.Minute})
 	stop := b.block(t, 1)
 	for range 10 {
@@ -294,7 +280,7 @@ func TestFuelIsTheSameEverywhere(t *testing.T) {
 	budget := func(fuel int64) func(*runtime.ModuleOptions) {
 		return limited(func(l *runtime.Limits) { l.Fuel = fuel })
 	}
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	low, high := int64(1), int64(10_000_000)
 	for low+1 < high {
 		middle := (low + high) / 2
@@ -323,7 +309,7 @@ func TestFuelIsTheSameEverywhere(t *testing.T) {
 
 // What the host does on a guest's behalf is paid for by the guest.
 func TestHostWorkIsCharged(t *testing.T) {
-	m := settled(t, load(t, newRuntime(t, wazero.Options{}), guard(func(r *wt.Reactor) []byte {
+	m := settled(t, load(t, newRuntime(t, on{}), guard(func(r *wt.Reactor) []byte {
 		return wt.Seq(wt.I32(0), wt.I32(200<<10), wt.Call(r.Output))
 	}), limited(func(l *runtime.Limits) { l.Fuel = 20_000 })))
 	_, err := invoke(m, misbehave)
@@ -368,7 +354,7 @@ func TestWarmUpsThatFail(t *testing.T) {
 	for name, body := range map[string][]byte{"trap": wt.Unreachable, "endless": endless} {
 		t.Run(name, func(t *testing.T) {
 			var logs logBuffer
-			m := load(t, newRuntime(t, wazero.Options{}), stages(abi.ExportWarmup, body), logged(&logs))
+			m := load(t, newRuntime(t, on{}), stages(abi.ExportWarmup, body), logged(&logs))
 			requireWorks(t, m, `{}`)
 			settled(t, m)
 			require.Equal(t, memory.Best().String(), m.Reset())
@@ -400,7 +386,7 @@ func TestWarmUpsThatWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logs logBuffer
-			m := settled(t, load(t, newRuntime(t, wazero.Options{}), wasm, logged(&logs)))
+			m := settled(t, load(t, newRuntime(t, on{}), wasm, logged(&logs)))
 			for range 3 {
 				result, err := invoke(m, `{}`)
 				require.NoError(t, err)
@@ -414,7 +400,7 @@ func TestWarmUpsThatWork(t *testing.T) {
 // A module is closed while it warms up.
 func TestCloseDuringWarmUp(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	for range 20 {
 		m := load(t, r, stages(abi.ExportWarmup, endless))
 		require.NoError(t, m.Close(context.Background()))
@@ -427,7 +413,7 @@ func TestCloseDuringWarmUp(t *testing.T) {
 // A guest's last words are in the cause of its failure, whether its limits let
 // them through or not, and nowhere else.
 func TestLastWords(t *testing.T) {
-	m := settled(t, load(t, newRuntime(t, wazero.Options{}), guard(func(r *wt.Reactor) []byte {
+	m := settled(t, load(t, newRuntime(t, on{}), guard(func(r *wt.Reactor) []byte {
 		return wt.Seq(
 			wt.I32(200), wt.Set(1),
 			wt.Loop(wt.I32(1), r.Text("flood"), wt.Call(r.Log), wt.Get(1), wt.I32(1), wt.I32Sub, wt.Set(1), wt.Get(1), wt.BrIf(0)),
@@ -445,8 +431,7 @@ func TestLastWords(t *testing.T) {
 func TestMemoryOfTheProcess(t *testing.T) {
 	noLeaks(t)
 	const page, mib = 64 << 10, 1 << 20
-	engine, err := wazero.New(wazero.Options{})
-	require.NoError(t, err)
+	engine := newEngine(t, on{})
 	r := runtime.New(engine, runtime.WithMemory(3*mib), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 	grow := guard(func(*wt.Reactor) []byte {
 		return wt.Seq(wt.I32(100), wt.MemoryGrow, wt.I32(-1), wt.I32Eq, wt.If(wt.Unreachable))
@@ -457,7 +442,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	used, limit := r.Memory()
 	require.Equal(t, int64(3*mib), limit)
 	require.Equal(t, int64(8*page), used)
-	_, err = invoke(m, misbehave)
+	_, err := invoke(m, misbehave)
 	requireReason(t, abi.ReasonMemory, err)
 	requireWorks(t, m, `"fine"`)
 
@@ -502,7 +487,7 @@ func processState() state {
 // Calls with faults of every kind, reloads and closes, from several goroutines:
 // mappings, descriptors, goroutines and accounted memory stay flat.
 func TestSoak(t *testing.T) {
-	r := newRuntime(t, wazero.Options{})
+	r := newRuntime(t, on{})
 	importExit := func(m *wt.Module) { m.Import("wasi_snapshot_preview1", "proc_exit", "i:") }
 	kinds := [][]byte{
 		guard(func(*wt.Reactor) []byte { return wt.Unreachable }),

@@ -46,6 +46,22 @@ func (a *Account) take(n uint64) error {
 	return fmt.Errorf("%w: %d bytes are asked for, %d of %d are taken", ErrAccount, n, a.Used(), a.limit)
 }
 
+// takeSome charges n bytes, or half of what is left if that is less, and returns
+// what it has charged.
+func (a *Account) takeSome(n uint64) uint64 {
+	if a == nil {
+		return n
+	}
+	left := func() uint64 { return uint64(max(0, a.limit-a.used.Load())) / 2 }
+	if f := a.reclaim.Load(); f != nil && n > left() {
+		(*f)()
+	}
+	if n = min(n, left()); a.try(int64(n)) {
+		return n
+	}
+	return 0
+}
+
 func (a *Account) try(n int64) bool {
 	if a.used.Add(n) <= a.limit {
 		return true

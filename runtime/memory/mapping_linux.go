@@ -20,6 +20,16 @@ func newSpace(limit uint64, way Way) (space, error) {
 	return newMapping(limit, way == PageScan)
 }
 
+// foreignSpace is a space over bytes that somebody else has mapped, which it
+// does not resize or free. They must begin at a page for images to be mapped.
+func foreignSpace(b []byte, way Way) space {
+	if len(b) == 0 || way == FullCopy && !mappable() {
+		return &heap{bytes: b}
+	}
+	size := uint64(len(b))
+	return &mapping{base: unsafe.Pointer(&b[0]), reserved: size, committed: size, scan: way == PageScan}
+}
+
 // mappable reports whether images can be mapped over memories here, which
 // needs files in memory and pages no larger than those that are copied by.
 var mappable = sync.OnceValue(func() bool {

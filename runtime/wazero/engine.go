@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/weir-mcp/weir/internal/privatedir"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
@@ -74,7 +75,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.cache = wazero.NewCompilationCache()
 	if o.CacheDir != "" {
-		if err := secureDir(o.CacheDir); err != nil {
+		if err := privatedir.Make(o.CacheDir); err != nil {
 			return nil, fmt.Errorf("compile cache: %w", err)
 		}
 		e.onDisk = true

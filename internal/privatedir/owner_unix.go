@@ -1,6 +1,6 @@
 //go:build unix
 
-package wazero
+package privatedir
 
 import (
 	"fmt"
@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// checkOwner refuses a folder that somebody else owns or can write to: whoever
-// writes there decides which machine code runs in this process.
+// checkOwner refuses a folder that somebody else owns or has access to.
 func checkOwner(dir string, info os.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
 		return fmt.Errorf("%s belongs to another user (uid %d): choose another folder or switch the cache off", dir, stat.Uid)

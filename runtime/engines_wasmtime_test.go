@@ -1,0 +1,14 @@
+//go:build wasmtime
+
+package runtime_test
+
+import (
+	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/wasmtime"
+)
+
+func init() {
+	engines["wasmtime"] = func(o on) (runtime.Engine, error) {
+		return wasmtime.New(wasmtime.Options{Reset: o.reset, CacheDir: o.cacheDir})
+	}
+}
