@@ -473,7 +473,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	requireWorks(t, big, `{}`)
 	_, err = tryLoad(r, large(23))
 	require.ErrorContains(t, err, "describe failed (busy)")
-	require.ErrorIs(t, err, memory.ErrAccount)
+	require.ErrorIs(t, err, memory.ErrNoRoom)
 	requireWorks(t, big, `{}`)
 	requireWorks(t, m, `"fine"`)
 	require.NoError(t, big.Close(context.Background()))
