@@ -33,7 +33,7 @@ type Engine interface {
 type Code interface {
 	// Instantiate makes an instance. Its time is bounded by the module's size
 	// and memory: no code of the guest runs, since the rewriting has made the
-	// start function an export. The error is one of [memory.ErrAccount] when
+	// start function an export. The error is one of [memory.ErrNoRoom] when
 	// there is no room for it.
 	Instantiate(ctx context.Context, room Room) (Instance, error)
 	// Close frees the code; none of its instances may be in use.

@@ -37,7 +37,7 @@ func failureOf(err error) *failure {
 		f.reason = abi.ReasonExit
 	} else if fault, ok := errors.AsType[*Fault](err); ok && fault.Kind == FaultStack {
 		f.reason = abi.ReasonStack
-	} else if errors.Is(err, memory.ErrAccount) {
+	} else if errors.Is(err, memory.ErrNoRoom) {
 		// The other modules have it, for now.
 		f.reason = abi.ReasonBusy
 	}

@@ -17,12 +17,17 @@ type guest struct {
 	saved    []Global  // what a snapshot keeps of it besides memory
 	from     *snapshot // what it is put back to; nil for one that serves once
 	idle     time.Time // since when
+
+	// slept is how far the clock had been moved on by sleep when the guest's
+	// state was made, which has seen that time: it must not go back.
+	slept time.Duration
 }
 
 // snapshot is the state that every call of a module starts from.
 type snapshot struct {
 	image   Image
 	globals []uint64
+	slept   time.Duration
 }
 
 var errGlobal = errors.New("the engine does not know a global that the module exports")
@@ -53,6 +58,7 @@ func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
 		return nil, errGlobal
 	}
 	if from != nil {
+		g.slept = from.slept
 		g.set(from)
 	}
 	return g, nil
@@ -73,6 +79,7 @@ func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*gues
 		}
 	}
 	c.output, c.hasOutput = nil, false
+	g.slept = c.clock.slept
 	return g, nil
 }
 
@@ -97,7 +104,7 @@ func (g *guest) capture() (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{image: image, globals: make([]uint64, len(g.saved))}
+	s := &snapshot{image: image, globals: make([]uint64, len(g.saved)), slept: g.slept}
 	for i, global := range g.saved {
 		s.globals[i] = global.Get()
 	}

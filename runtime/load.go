@@ -207,7 +207,9 @@ func (m *Module) askDescribe(ctx context.Context, c *call, until deadline) (*gue
 	if err != nil {
 		return nil, err
 	}
-	return g, g.call(ctx, c, abi.ExportDescribe)
+	err = g.call(ctx, c, abi.ExportDescribe)
+	g.slept = c.clock.slept
+	return g, err
 }
 
 func (c *call) describedInterceptors() ([]abi.Descriptor, error) {

@@ -204,6 +204,7 @@ func (m *Module) run(ctx context.Context, c *call, until deadline) error {
 	if err != nil {
 		return err
 	}
+	c.clock.slept = g.slept
 	// What the guest says is copied out while it runs, so that it may be put
 	// back now, and is for the next one by the time of the answer.
 	c.tank.fill(g.fuel, until, m.limits.Fuel)

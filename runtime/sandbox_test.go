@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -397,6 +398,32 @@ func TestWarmUpsThatWork(t *testing.T) {
 	}
 }
 
+// The clock of a guest never goes back: not from the time that it slept through
+// in its warm-up, and not from one call to the next.
+func TestTheClockGoesOnOverAReset(t *testing.T) {
+	r := wt.NewReactorWith(func(m *wt.Module) {
+		m.Import("wasi_snapshot_preview1", "poll_oneoff", "iiii:i")
+		m.Import("wasi_snapshot_preview1", "clock_time_get", "iIi:i")
+	}, wt.Validator("guard"))
+	const poll, now = wt.Func(3), wt.Func(4)
+	const hour, subscription, before, after = 3600_000_000_000, 8192, 9000, 9008
+	subscribe := make([]byte, 48)
+	subscribe[16] = 1 // the monotonic clock
+	binary.LittleEndian.PutUint64(subscribe[24:], hour)
+	r.Data(subscription, subscribe)
+	clock := func(to int32) []byte { return wt.Seq(wt.I32(1), wt.I64(0), wt.I32(to), wt.Call(now), wt.Drop) }
+	sleep := wt.Seq(wt.I32(subscription), wt.I32(subscription+100), wt.I32(1), wt.I32(subscription+200), wt.Call(poll), wt.Drop)
+	r.Export(abi.ExportWarmup, r.Func(":i", "", sleep, clock(before), wt.I32(0)))
+	r.Invoke("", clock(after),
+		wt.I32(after), wt.Load64(0), wt.I32(before), wt.Load64(0), wt.I64LtU, wt.If(wt.Unreachable),
+		sleep, clock(before), r.Answer(`{"result":{"valid":true}}`))
+	m := settled(t, load(t, newRuntime(t, wazero.Options{}), r.Bytes()))
+	require.Equal(t, memory.Best().String(), m.Reset())
+	for range 3 {
+		requireWorks(t, m, `{}`)
+	}
+}
+
 // A module is closed while it warms up.
 func TestCloseDuringWarmUp(t *testing.T) {
 	noLeaks(t)
@@ -458,7 +485,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	requireWorks(t, big, `{}`)
 	_, err = tryLoad(r, large(23))
 	require.ErrorContains(t, err, "describe failed (busy)")
-	require.ErrorIs(t, err, memory.ErrAccount)
+	require.ErrorIs(t, err, memory.ErrNoRoom)
 	requireWorks(t, big, `{}`)
 	requireWorks(t, m, `"fine"`)
 	require.NoError(t, big.Close(context.Background()))

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -76,17 +77,24 @@ func (m *Module) capture(g *guest) error {
 // rehearse runs weir_warmup, or a made-up call of each interceptor and phase.
 func (m *Module) rehearse(g *guest) error {
 	all := within(warmupTime)
+	begin := func(input []byte, until deadline, budget int64) (context.Context, *call) {
+		c := m.newRehearsal(input)
+		c.clock.slept = g.slept
+		c.tank.fill(g.fuel, until, budget)
+		return c.context(m.life), c
+	}
 	if m.warmup {
-		c := m.newRehearsal(nil)
-		c.tank.fill(g.fuel, all, 0)
-		return g.call(c.context(m.life), c, abi.ExportWarmup)
+		ctx, c := begin(nil, all, 0)
+		err := g.call(ctx, c, abi.ExportWarmup)
+		g.slept = c.clock.slept
+		return err
 	}
 	for _, inv := range m.rehearsals() {
-		c := m.newRehearsal(abi.AppendCall(nil, &inv))
-		c.tank.fill(g.fuel, all.or(within(warmupCallTime)), m.limits.Fuel)
-		if err := m.enact(c.context(m.life), c, g); err != nil {
+		ctx, c := begin(abi.AppendCall(nil, &inv), all.or(within(warmupCallTime)), m.limits.Fuel)
+		if err := m.enact(ctx, c, g); err != nil {
 			return fmt.Errorf("%s, %s: %w", inv.Name, inv.Phase, err)
 		}
+		g.slept = c.clock.slept
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 }
 
 func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
-	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log, Mask: a.mask}
+	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log, Mask: a.mask, Version: buildVersion()}
 	switch {
 	case !h.Modules.IsZero():
 		lib := a.sandbox.library(h, nil)

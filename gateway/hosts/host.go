@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,9 @@ type Options struct {
 	// unwraps what comes back (protocol.md §3). A set in this process always
 	// gets bare payloads.
 	Envelope bool
+	// Version is what weir calls itself towards MCP peers, beside its name: the
+	// version of the build. Empty is "(devel)".
+	Version string
 	// Logger gets what operators should know; nil is slog.Default.
 	Logger *slog.Logger
 	// Mask rewrites the text of an error before anyone sees it: those of the
@@ -36,6 +40,8 @@ type Host struct {
 	failOpen bool
 	log      *slog.Logger
 	mask     func(string) string
+	version  string        // what weir calls itself
+	grace    time.Duration // for a peer to leave in
 	source   source
 
 	// Of discovery. The flight runs under life, not under its callers.
@@ -83,7 +89,8 @@ type state struct {
 type flight struct{ done chan struct{} }
 
 func newHost(name string, o Options) *Host {
-	h := &Host{name: name, failOpen: o.FailOpen, mask: o.Mask, fresh: DefaultFresh, publish: func(chain.Listing) {}}
+	h := &Host{name: name, failOpen: o.FailOpen, mask: o.Mask, version: cmp.Or(o.Version, "(devel)"),
+		grace: closeGrace, fresh: DefaultFresh, publish: func(chain.Listing) {}}
 	h.log = o.Logger
 	if h.log == nil {
 		h.log = slog.Default()

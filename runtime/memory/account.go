@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// ErrAccount is the error of everything that the account had no room for.
-var ErrAccount = errors.New("the memory that all modules may have together is taken")
+// ErrNoRoom is the error of everything that the account had no room for, or the
+// system: for now, since others may give theirs back.
+var ErrNoRoom = errors.New("there is no room for more memory")
 
 // Account bounds what all memories and images that are charged to it have
 // together, in bytes. It is safe for concurrent use. A nil account bounds
@@ -37,13 +38,22 @@ func (a *Account) take(n uint64) error {
 	if a == nil || n == 0 || a.try(int64(n)) {
 		return nil
 	}
-	if f := a.reclaim.Load(); f != nil {
-		(*f)()
-		if a.try(int64(n)) {
-			return nil
-		}
+	if a.shortage() && a.try(int64(n)) {
+		return nil
 	}
-	return fmt.Errorf("%w: %d bytes are asked for, %d of %d are taken", ErrAccount, n, a.Used(), a.limit)
+	return fmt.Errorf("%w: %d bytes are asked for, %d of %d are taken", ErrNoRoom, n, a.Used(), a.limit)
+}
+
+// shortage has memories freed that nobody uses, and reports whether it could.
+func (a *Account) shortage() bool {
+	if a == nil {
+		return false
+	}
+	f := a.reclaim.Load()
+	if f != nil {
+		(*f)()
+	}
+	return f != nil
 }
 
 // takeSome charges n bytes, or half of what is left if that is less, and returns

@@ -50,8 +50,11 @@ func New(limit uint64, account *Account, way Way) (*Memory, error) {
 		way = Best()
 	}
 	space, err := newSpace(limit, way)
+	if err != nil && account.shortage() {
+		space, err = newSpace(limit, way)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("no room for a memory of %d bytes: %w", limit, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
 	return &Memory{account: account, limit: limit, space: space}, nil
 }
@@ -130,7 +133,7 @@ func (m *Memory) Capture() (*Image, error) {
 	image, err := m.space.capture(m.size)
 	if err != nil {
 		m.account.give(m.size)
-		return nil, fmt.Errorf("freezing the memory: %w", err)
+		return nil, fmt.Errorf("%w: freezing a memory: %w", ErrNoRoom, err)
 	}
 	image.account, image.size = m.account, m.size
 	image.users.Store(1)
@@ -146,7 +149,7 @@ func (m *Memory) Attach(image *Image) error {
 		return errSize
 	}
 	if err := m.space.attach(image); err != nil {
-		return fmt.Errorf("mapping the image of a memory: %w", err)
+		return fmt.Errorf("%w: mapping an image: %w", ErrNoRoom, err)
 	}
 	image.users.Add(1)
 	m.image.release()

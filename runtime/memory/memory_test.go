@@ -200,7 +200,7 @@ func TestShortage(t *testing.T) {
 	account.OnShortage(idle.Free)
 	require.NotNil(t, m.Resize(2*kib64))
 	_, err = m.Capture()
-	require.ErrorIs(t, err, ErrAccount)
+	require.ErrorIs(t, err, ErrNoRoom)
 	require.Equal(t, int64(2*kib64), account.Used())
 	require.Equal(t, int64(3*kib64), account.Limit())
 }

@@ -171,7 +171,7 @@ func TestNoRoomForAnInstance(t *testing.T) {
 	for _, image := range []runtime.Image{nil, room.Image} {
 		room.Image = image
 		_, err = code.Instantiate(ctx, room)
-		require.ErrorIs(t, err, memory.ErrAccount)
+		require.ErrorIs(t, err, memory.ErrNoRoom)
 		require.Equal(t, int64(4<<16), account.Used())
 	}
 	require.NoError(t, i.Close(ctx))

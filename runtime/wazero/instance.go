@@ -56,7 +56,7 @@ func (c *code) Instantiate(ctx context.Context, room runtime.Room) (runtime.Inst
 		defer c.scratch.give(scratch)
 	} else if m.Resize(c.least) == nil { // wazero panics without memory to begin with
 		m.Free()
-		return nil, fmt.Errorf("%w: an instance needs %d bytes to begin with", memory.ErrAccount, c.least)
+		return nil, fmt.Errorf("%w: an instance needs %d bytes to begin with", memory.ErrNoRoom, c.least)
 	}
 	module, err := c.linked.InstantiateModule(experimental.WithMemoryAllocator(ctx, a), c.compiled, moduleConfig)
 	if err != nil {

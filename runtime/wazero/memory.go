@@ -56,7 +56,7 @@ func resize(m *memory.Memory, module api.Memory, size uint64) error {
 	_, ok := module.Grow(1)
 	m.Withdraw()
 	if m.Size() < size {
-		return fmt.Errorf("%w: an instance needs %d bytes to begin with", memory.ErrAccount, size)
+		return fmt.Errorf("%w: an instance needs %d bytes to begin with", memory.ErrNoRoom, size)
 	}
 	if pages, _ := module.Grow(0); !ok || uint64(pages)*pageBytes != size || m.Size() != size {
 		return fmt.Errorf("%w: %d bytes instead of %d", errShrink, uint64(pages)*pageBytes, size)
