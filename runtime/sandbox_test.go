@@ -417,7 +417,7 @@ func TestTheClockGoesOnOverAReset(t *testing.T) {
 	r.Invoke("", clock(after),
 		wt.I32(after), wt.Load64(0), wt.I32(before), wt.Load64(0), wt.I64LtU, wt.If(wt.Unreachable),
 		sleep, clock(before), r.Answer(`{"result":{"valid":true}}`))
-	m := settled(t, load(t, newRuntime(t, wazero.Options{}), r.Bytes()))
+	m := settled(t, load(t, newRuntime(t, on{}), r.Bytes()))
 	require.Equal(t, memory.Best().String(), m.Reset())
 	for range 3 {
 		requireWorks(t, m, `{}`)

@@ -63,8 +63,8 @@ func (a *Account) takeSome(n uint64) uint64 {
 		return n
 	}
 	left := func() uint64 { return uint64(max(0, a.limit-a.used.Load())) / 2 }
-	if f := a.reclaim.Load(); f != nil && n > left() {
-		(*f)()
+	if n > left() {
+		a.shortage()
 	}
 	if n = min(n, left()); a.try(int64(n)) {
 		return n

@@ -4,7 +4,8 @@
 //
 // It knows nothing of modules and engines. An engine adapts a [Memory] to its
 // own interface: it asks [Memory.Resize] for room, and holds the memory with
-// [Memory.Enter] while guest code runs in it.
+// [Memory.Enter] while guest code runs in it. For an engine that insists on
+// memory of its own there is [Foreign], which accounts for that and puts it back.
 //
 // # How memory is put back
 //

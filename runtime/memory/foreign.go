@@ -6,6 +6,10 @@ import "fmt"
 // that makes and grows them itself and never moves or shrinks them. It is used
 // by one goroutine at a time.
 //
+// The bytes that its methods are given must be mapped memory of the engine's own,
+// never Go's: images are mapped over them. They are zero where the engine has
+// grown them.
+//
 // Such an engine does not ask before it grows, so what a guest may grow to is
 // charged before it runs, by [Foreign.Reserve], and what it has not used given
 // back after it, by [Foreign.Settle].
@@ -66,7 +70,7 @@ func (f *Foreign) Capture(bytes []byte) (*Image, error) {
 	image, err := foreignSpace(bytes, f.way).capture(size)
 	if err != nil {
 		f.account.give(size)
-		return nil, fmt.Errorf("freezing the memory: %w", err)
+		return nil, fmt.Errorf("%w: freezing a memory: %w", ErrNoRoom, err)
 	}
 	image.account, image.size = f.account, size
 	image.users.Store(1)
@@ -81,7 +85,7 @@ func (f *Foreign) Attach(bytes []byte, image *Image) error {
 	}
 	space := foreignSpace(bytes, f.way)
 	if err := space.attach(image); err != nil {
-		return fmt.Errorf("mapping the image of a memory: %w", err)
+		return fmt.Errorf("%w: mapping an image: %w", ErrNoRoom, err)
 	}
 	image.users.Add(1)
 	f.image.release()

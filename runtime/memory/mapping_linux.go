@@ -21,9 +21,9 @@ func newSpace(limit uint64, way Way) (space, error) {
 }
 
 // foreignSpace is a space over bytes that somebody else has mapped, which it
-// does not resize or free. They must begin at a page for images to be mapped.
+// does not resize or free. Images are mapped over them if they begin at a page.
 func foreignSpace(b []byte, way Way) space {
-	if len(b) == 0 || way == FullCopy && !mappable() {
+	if len(b) == 0 || uintptr(unsafe.Pointer(&b[0]))%pageBytes != 0 || way == FullCopy && !mappable() {
 		return &heap{bytes: b}
 	}
 	size := uint64(len(b))

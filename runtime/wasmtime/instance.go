@@ -64,8 +64,10 @@ func (c *code) Instantiate(ctx context.Context, room runtime.Room) (made runtime
 	}()
 	i.allow(size)
 	instance, err := c.engine.linker.Instantiate(i.store, c.module)
-	if err != nil {
-		return nil, i.fault(err)
+	if trap, ok := errors.AsType[*wasm.Trap](err); ok {
+		return nil, i.fault(trap) // a segment that does not fit
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", memory.ErrNoRoom, err)
 	}
 	i.instance = instance
 	e := instance.GetExport(i.store, c.memory)
@@ -232,7 +234,7 @@ func (i *instance) beginAs(image runtime.Image) error {
 	size := uint64(i.memory.DataSize(i.store))
 	if m.Size() > size {
 		if _, err := i.memory.Grow(i.store, (m.Size()-size)/pageBytes); err != nil {
-			return fmt.Errorf("growing a memory to its image: %w", err)
+			return fmt.Errorf("%w: growing a memory to its image: %w", memory.ErrNoRoom, err)
 		}
 	}
 	return i.room.Attach(i.bytes(), m)
