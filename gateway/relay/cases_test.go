@@ -730,7 +730,7 @@ func TestWhatTheOperatorReads(t *testing.T) {
 	backend.getsEnd()
 	backend.close()
 	require.NoError(t, <-done)
-	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id number=1 kind=request method=`+strings.Repeat("m", shownMethod)+" ")
+	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id number=1 kind=request method=`+strings.Repeat("m", shownMethod)+"… ")
 }
 
 func TestDiscardsAreCountedAndDoNotFillTheLog(t *testing.T) {
