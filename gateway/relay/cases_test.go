@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -706,6 +707,21 @@ func TestAPeerThatDoesNotTakeMessages(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		backend.close()
+	})
+	t.Run("a client that is gone, of a backend that does not read", func(t *testing.T) {
+		client, clientEnd := newFar(t, 1000)
+		never, stuck := io.Pipe()
+		defer never.Close()
+		in, w := io.Pipe()
+		defer w.Close()
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(t.Context(), clientEnd, Lines(in, stuck, 1000), Options{Grace: 1, Leave: 1, Stall: 10 * time.Millisecond})
+		}()
+		client.send(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+		client.close() // which is not seen while the message waits
+		client.getsEnd()
+		require.Error(t, <-done)
 	})
 }
 
