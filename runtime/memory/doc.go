@@ -17,8 +17,7 @@
 // back: the way [PageScan]. Where the kernel does not tell, all pages are
 // compared with the image and copied where they differ: [FullCopy]. On other
 // systems memory is plain Go memory, with the same comparison. [Best] tests at
-// first use what
-// works here.
+// first use what works here.
 //
 // # Accounting
 //
