@@ -94,6 +94,37 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// BenchmarkEngines compares engines in one run, each in its best way: a call, and
+// one that needs an instance made from the snapshot.
+func BenchmarkEngines(b *testing.B) {
+	goGuest, err := guestbuild.Bytes(context.Background(), "./testdata/faults")
+	require.NoError(b, err)
+	for _, guest := range []struct {
+		name   string
+		binary []byte
+	}{{"Go", goGuest}, {"small", scanner()}} {
+		for _, engine := range engineNames() {
+			m := settled(b, load(b, newRuntime(b, on{engine: engine, cacheDir: goCache}), guest.binary))
+			for _, c := range []struct {
+				name    string
+				size    int
+				prepare func()
+			}{{"1KB", 1 << 10, func() {}}, {"100KB", 100 << 10, func() {}}, {"1KB, clone", 1 << 10, func() { runtime.Drain(m) }}} {
+				b.Run(guest.name+"/"+c.name+"/"+engine, func(b *testing.B) {
+					inv := call(payloadOf(c.size))
+					defer reportCPU(b)()
+					for b.Loop() {
+						c.prepare()
+						if _, err := m.Invoke(context.Background(), inv); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkClone is the first call after an idle time: an instance is made from
 // the snapshot.
 func BenchmarkClone(b *testing.B) {

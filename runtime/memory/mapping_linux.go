@@ -36,7 +36,11 @@ func foreignSpace(b []byte, way Way) space {
 		return &heap{bytes: b}
 	}
 	size := uint64(len(b))
-	return &mapping{base: unsafe.Pointer(&b[0]), reserved: size, committed: size, scan: way == PageScan}
+	m := &mapping{base: unsafe.Pointer(&b[0]), reserved: size, committed: size}
+	if way == PageScan {
+		m.find = finder() // nil, where there is none, compares
+	}
+	return m
 }
 
 // mappable reports whether images can be mapped over memories here, which
