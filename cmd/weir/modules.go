@@ -12,29 +12,20 @@ import (
 
 	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/library"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
-// newEngine makes the engine, with a compile cache in the user's cache folder
-// where that is wanted. Without such a folder it works the same, only slower to
-// start, so that is a warning.
-func newEngine(std streams, cache bool) (*wazero.Engine, error) {
-	log := newLogger(std.err, slog.LevelWarn)
-	options := wazero.Options{Logger: log}
-	if cache {
-		if dir, err := os.UserCacheDir(); err == nil {
-			options.CacheDir = filepath.Join(dir, "weir", "compiled")
-		} else {
-			log.Warn("no compile cache: this user has no cache folder", "error", err)
-		}
+// openCache opens the compile cache in the user's cache folder. Without one all
+// works the same, only slower to start, so that is a warning and nil.
+func openCache(log *slog.Logger, dir string) *cache.Cache {
+	c, err := cache.Open(cache.Options{Dir: filepath.Join(dir, "code"), Logger: log})
+	if err != nil {
+		log.Warn("no compile cache: its folder cannot be used safely; choose another (XDG_CACHE_HOME), or switch it off (cache: off)", "error", err)
+		return nil
 	}
-	engine, err := wazero.New(options)
-	if err != nil && options.CacheDir != "" {
-		log.Warn("no compile cache: its folder cannot be used safely", "folder", options.CacheDir, "error", err)
-		return wazero.New(wazero.Options{Logger: log})
-	}
-	return engine, err
+	return c
 }
 
 // sandbox is the runtime that all folders of one process share.
@@ -43,12 +34,27 @@ type sandbox struct {
 	log *slog.Logger
 }
 
-func newSandbox(std streams, log *slog.Logger, cache bool) (*sandbox, error) {
-	engine, err := newEngine(std, cache)
+// newSandbox makes the runtime, with a compile cache where that is wanted. What
+// is wrong with the cache is told at any verbosity.
+func newSandbox(std streams, log *slog.Logger, useCache bool) (*sandbox, error) {
+	warnings := newLogger(std.err, slog.LevelWarn)
+	engineOptions := wazero.Options{Logger: warnings}
+	options := []runtime.Option{runtime.WithLogger(log)}
+	if useCache {
+		user, err := os.UserCacheDir()
+		dir := filepath.Join(user, "weir")
+		if err != nil {
+			warnings.Warn("no compile cache: this user has no cache folder", "error", err)
+		} else if c := openCache(warnings, dir); c != nil {
+			engineOptions.ScratchDir = filepath.Join(dir, "scratch")
+			options = append(options, runtime.WithCache(c))
+		}
+	}
+	engine, err := wazero.New(engineOptions)
 	if err != nil {
 		return nil, err
 	}
-	return &sandbox{Runtime: runtime.New(engine, runtime.WithLogger(log)), log: log}, nil
+	return &sandbox{Runtime: runtime.New(engine, options...), log: log}, nil
 }
 
 // library makes an empty library whose modules run under what the

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-mcp/weir/guest/guesttest"
 	"github.com/weir-mcp/weir/internal/guestbuild"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/library"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
@@ -51,13 +52,25 @@ type Sandbox struct {
 	log *lines
 }
 
+// newSandbox makes a sandbox whose compile cache the tests of all modules share,
+// so that a module that has not changed is compiled once.
 func newSandbox(t *testing.T) (*Sandbox, library.Options) {
 	t.Helper()
 	log := &lines{}
 	logger := slog.New(log)
-	engine, err := wazero.New(wazero.Options{CacheDir: compileCache(t), Logger: logger})
+	engineOptions := wazero.Options{Logger: logger}
+	options := []runtime.Option{runtime.WithLogger(logger)}
+	if user, err := os.UserCacheDir(); err == nil {
+		dir := filepath.Join(user, "weir-tests")
+		// A home that cannot be written to: compile each time.
+		if c, err := cache.Open(cache.Options{Dir: filepath.Join(dir, "code"), Logger: logger}); err == nil {
+			engineOptions.ScratchDir = filepath.Join(dir, "scratch")
+			options = append(options, runtime.WithCache(c))
+		}
+	}
+	engine, err := wazero.New(engineOptions)
 	require.NoError(t, err)
-	rt := runtime.New(engine, runtime.WithLogger(logger))
+	rt := runtime.New(engine, options...)
 	t.Cleanup(func() { require.NoError(t, rt.Close(context.Background())) })
 	// The wall time is for a machine that does nothing else; a test's has other
 	// tests to run.
@@ -90,21 +103,6 @@ func OpenFolder(t *testing.T, dir string) *Sandbox {
 	}
 	s.Library = lib
 	return s
-}
-
-// compileCache is a folder that the tests of all modules share, so that a
-// module that has not changed is compiled once.
-func compileCache(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir := filepath.Join(cache, "weir-tests", "compiled")
-	if os.MkdirAll(filepath.Dir(dir), 0o755) != nil {
-		return "" // a home that cannot be written to: compile each time
-	}
-	return dir
 }
 
 // sameInBoth runs each golden case natively and in the sandbox.
