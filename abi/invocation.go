@@ -22,6 +22,10 @@ type Invocation struct {
 	// Request is the request payload that a response answers, where the host
 	// has it. It travels to modules (abi.md), never over interceptor/invoke.
 	Request json.RawMessage
+	// Connection names, within this process, the connection or the command that
+	// the invocation came by, where that stands for a session (abi.md, grant
+	// kv); empty otherwise. It never travels, to modules neither.
+	Connection string
 }
 
 // Context says on whose behalf an operation runs. Every member is optional.

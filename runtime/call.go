@@ -24,6 +24,7 @@ type call struct {
 
 	clock guestClock
 	log   guestLog
+	kv    kvAccess // of an invocation; none in describe
 }
 
 // newCall prepares a run. What the guest logs is marked with the attributes.

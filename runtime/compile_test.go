@@ -211,7 +211,7 @@ func FuzzBounded(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := check(m, "guest.wasm", limits); err != nil {
+		if _, err := check(m, "guest.wasm", limits, Granted()); err != nil {
 			return
 		}
 		_, err = meter.Parse(bounded(m, limits))

@@ -12,7 +12,7 @@ import (
 // HostFuncs returns every function that a module can import: those of module
 // "weir" (abi.md) and WASI preview 1, confined as abi.md says. They are for an
 // [Engine] to link.
-func HostFuncs() []HostFunc { return slices.Concat(weirFuncs, wasiFuncs) }
+func HostFuncs() []HostFunc { return slices.Concat(weirFuncs, kvFuncs, wasiFuncs) }
 
 var weirFuncs = []HostFunc{
 	{Module: abi.ImportModule, Name: abi.ImportInput, Type: signature("i", ""), Call: hostInput},

@@ -177,6 +177,7 @@ func (m *Module) callGuest(ctx context.Context, inv *abi.Invocation, d *abi.Desc
 	}
 	input := abi.AppendCall(make([]byte, 0, len(inv.Payload)+len(inv.Config)+len(inv.Request)+512), inv)
 	c := m.newCall(input, slog.String("interceptor", inv.Name), slog.String("event", inv.Event), slog.String("phase", string(inv.Phase)))
+	c.kv = m.grants.KV.access(m.name, inv)
 	err := m.run(ctx, c, entryInvoke)
 	c.log.end(ctx)
 	if err != nil {

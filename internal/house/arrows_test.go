@@ -26,23 +26,25 @@ var arrows = map[string][]string{
 	"internal/config":                {"abi", "internal/wire"},
 	"internal/house":                 {},
 	"runtime/meter":                  {},
-	"runtime":                        {"abi", "internal/wire", "runtime/meter"},
+	"runtime/store":                  {},
+	"runtime/trust":                  {},
+	"runtime":                        {"abi", "internal/wire", "runtime/meter", "runtime/store"},
 	"runtime/wazero":                 {"abi", "runtime", "runtime/meter"},
-	"runtime/library":                {"abi", "internal/wire", "runtime"},
+	"runtime/library":                {"abi", "internal/wire", "runtime", "runtime/trust"},
 	"runtime/server":                 {"abi", "internal/wire", "runtime/library"},
 	"gateway/chain":                  {"abi", "internal/wire"},
 	"gateway/hosts":                  {"abi", "internal/wire", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
 	"gateway":                        {"abi", "internal/wire", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/guestbuild", "runtime", "runtime/meter", "runtime/wazero",
-		"runtime/library", "runtime/server", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
+		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
 	// What the examples' tests share runs modules natively and in the sandbox.
-	"examples/internal": {"abi", "guest", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/wazero", "runtime/library"},
+	"examples/internal": {"abi", "guest", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/wazero", "runtime/library", "runtime/store"},
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
-var standardOnly = []string{"abi", "guest", "internal/wire", "runtime/meter"}
+var standardOnly = []string{"abi", "guest", "internal/wire", "runtime/meter", "runtime/store", "runtime/trust"}
 
 type listed struct {
 	ImportPath string
