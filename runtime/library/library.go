@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime/trust"
 )
 
 // Errors of [Library.Open], [Library.Register] and [Library.Ready], to be found
@@ -35,6 +36,11 @@ type Options struct {
 	Loader Loader
 	// Entries are the copies, configs and switches of config.md.
 	Entries []Entry
+	// Pins are the digests that files must have, by file name.
+	Pins map[string]Pin
+	// Trust says whose signatures count and whether a file needs one, in FILE.sig
+	// beside it; nil looks at no signature.
+	Trust *trust.Policy
 	// Logger gets one record for each change of state of a file; nil discards.
 	Logger *slog.Logger
 	// FileBytes bounds a module file; 0 means 32 MiB (abi.md).
@@ -172,6 +178,9 @@ type File struct {
 	Name string
 	// Digest is the SHA-256 in hex of the bytes that serve; empty when none do.
 	Digest string
+	// Signer is the id of the key that signed those bytes; empty when nobody
+	// did, or nobody is trusted.
+	Signer string
 	// Interceptors are the module's own names, in its order.
 	Interceptors []string
 	// Err says why the newest bytes of the file do not serve, or is nil. An
@@ -185,7 +194,7 @@ func (l *Library) Status() []File {
 	defer l.mu.Unlock()
 	of := map[string]File{}
 	for _, f := range l.files {
-		status := File{Name: f.file, Digest: f.module.Digest(), Interceptors: []string{}}
+		status := File{Name: f.file, Digest: f.module.Digest(), Signer: f.signer, Interceptors: []string{}}
 		for _, d := range f.descriptors {
 			status.Interceptors = append(status.Interceptors, d.Name)
 		}
