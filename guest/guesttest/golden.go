@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package guesttest
 
 import (
@@ -250,7 +252,7 @@ func compact(raw json.RawMessage) string {
 // Golden runs all cases of a folder (see [ReadCases]) against the interceptors
 // that the program has registered, each one as a subtest. A case whose payload
 // is an object is run twice, bare and in an envelope, and must come to the same
-// end (protocol.md §3, Payload).
+// end (protocol.md §3, Payload). Each run begins with an empty store (see [KV]).
 func Golden(t *testing.T, dir string) {
 	t.Helper()
 	cases, err := ReadCases(dir)
@@ -263,12 +265,14 @@ func Golden(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			KV(t)
 			if err := c.Check(Call(inv)); err != nil {
 				t.Errorf("%s: %v", c.File, err)
 			}
 			if _, enveloped := abi.Unwrap(inv.Event, inv.Payload); enveloped || inv.Payload[0] != '{' {
 				return
 			}
+			KV(t)
 			inv.Payload = abi.Wrap(inv.Event, inv.Payload)
 			r, err := Call(inv)
 			if err == nil && r.Modified {
