@@ -70,7 +70,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 		return nil, usageError{err}
 	}
 	a := &assembly{policy: policy}
-	if a.sandbox, err = newSandbox(std, log, file.Cache); err != nil {
+	if a.sandbox, err = newSandbox(std, log, file); err != nil {
 		return nil, err
 	}
 	var list []*hosts.Host

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/runtime"
 )
 
@@ -66,15 +69,15 @@ func readModule(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// describe loads the module, under the default limits and without grants, and
-// asks what it offers.
+// describe loads the module, under the default limits and with grants that have
+// nothing behind them, and asks what it offers.
 func describe(ctx context.Context, std streams, name string, wasm []byte) ([]abi.Descriptor, error) {
-	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), true)
+	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), config.Default())
 	if err != nil {
 		return nil, err
 	}
 	defer box.Close(context.WithoutCancel(ctx))
-	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: name, Limits: runtime.DefaultLimits()})
+	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: name, Limits: runtime.DefaultLimits(), Grants: runtime.Granted()})
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +131,9 @@ func (i inspected) print(std streams) error {
 	for _, e := range i.Imports {
 		fmt.Fprintf(w, "import\t%s.%s %s%s\n", e.Module, e.Name, e.Type, e.remark())
 	}
+	for _, line := range i.grantLines() {
+		fmt.Fprintf(w, "to grant\t%s\n", line)
+	}
 	for _, e := range i.Exports {
 		fmt.Fprintf(w, "export\t%s %s\n", e.Name, e.Type)
 	}
@@ -138,6 +144,16 @@ func (i inspected) print(std streams) error {
 		fmt.Fprintf(w, "refused\t%s\n", strings.ReplaceAll(i.Refused, "\n", "\n\t"))
 	}
 	return w.Flush()
+}
+
+// grantLines is what in weir.yaml gives the module what it imports.
+func (i inspected) grantLines() (lines []string) {
+	for _, e := range i.Imports {
+		if line := runtime.GrantLine(filepath.Base(i.File), e.Grant); e.Grant != "" && e.Problem == "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 func (i inspected) memory() string {

@@ -12,7 +12,7 @@ import (
 )
 
 func newList(std streams) *cobra.Command {
-	var event string
+	var event, path string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list TARGET",
@@ -28,7 +28,7 @@ func newList(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := openTarget(cmd.Context(), std, where, command)
+			t, err := openTarget(cmd.Context(), std, where, command, path)
 			if err != nil {
 				return err
 			}
@@ -41,6 +41,7 @@ func newList(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&event, "event", "", "only interceptors that hook this event, such as tools/call")
+	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins and trust of a folder or file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -74,6 +75,7 @@ type skipped struct {
 type file struct {
 	File         string   `json:"file"`
 	SHA256       string   `json:"sha256,omitempty"`
+	Signer       string   `json:"signer,omitempty"` // id of the key
 	Interceptors []string `json:"interceptors,omitempty"`
 	Error        string   `json:"error,omitempty"`
 }
@@ -87,7 +89,7 @@ func (t *target) listing() listing {
 		l.Skipped = append(l.Skipped, skipped{s.Name, s.Err.Error()})
 	}
 	for _, f := range t.files {
-		out := file{File: f.Name, SHA256: f.Digest, Interceptors: f.Interceptors}
+		out := file{File: f.Name, SHA256: f.Digest, Signer: f.Signer, Interceptors: f.Interceptors}
 		if f.Err != nil {
 			out.Error = f.Err.Error()
 		}
@@ -115,6 +117,9 @@ func (t *target) print(std streams) error {
 	}
 	for _, f := range t.files {
 		what := strings.Join(f.Interceptors, ", ")
+		if f.Signer != "" {
+			what += " (signed with " + f.Signer + ")"
+		}
 		if f.Err != nil {
 			what = strings.TrimSpace(what + " refused: " + f.Err.Error())
 		}

@@ -2,10 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +9,8 @@ import (
 	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/library"
+	"github.com/weir-mcp/weir/runtime/store"
+	"github.com/weir-mcp/weir/runtime/trust"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
@@ -37,60 +35,69 @@ func newEngine(std streams, cache bool) (*wazero.Engine, error) {
 	return engine, err
 }
 
-// sandbox is the runtime that all folders of one process share.
+// sandbox is what all folders of one process share: the runtime, the store of
+// the modules, and whose signatures count.
 type sandbox struct {
 	*runtime.Runtime
-	log *slog.Logger
+	log   *slog.Logger
+	store *store.Memory
+	trust *trust.Policy
 }
 
-func newSandbox(std streams, log *slog.Logger, cache bool) (*sandbox, error) {
-	engine, err := newEngine(std, cache)
+func newSandbox(std streams, log *slog.Logger, file *config.File) (*sandbox, error) {
+	policy, err := trustOf(file.Trust)
 	if err != nil {
 		return nil, err
 	}
-	return &sandbox{Runtime: runtime.New(engine, runtime.WithLogger(log)), log: log}, nil
+	engine, err := newEngine(std, file.Cache)
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox{
+		Runtime: runtime.New(engine, runtime.WithLogger(log)), log: log,
+		store: store.NewMemory(store.Limits{}), trust: policy,
+	}, nil
 }
 
 // library makes an empty library whose modules run under what the
 // configuration says of the folder and its files. host may be nil.
 func (s *sandbox) library(host *config.Host, entries []library.Entry) *library.Library {
+	return library.New(s.options(host, entries))
+}
+
+func (s *sandbox) options(host *config.Host, entries []library.Entry) library.Options {
 	if host == nil {
 		host = &config.Host{}
 	}
-	return library.New(library.Options{
-		Loader:    s.loader(host),
+	return library.Options{
+		Loader:    library.Sandbox(s.Runtime, func(name string) runtime.ModuleOptions { return s.module(host, name) }),
 		Entries:   entries,
+		Pins:      pinsOf(host),
+		Trust:     s.trust,
 		Logger:    s.log,
 		FileBytes: cmp.Or(largestFile(host), runtime.DefaultLimits().ModuleBytes),
-	})
+	}
 }
 
-func (s *sandbox) loader(host *config.Host) library.Loader {
-	return library.LoaderFunc(func(ctx context.Context, name string, wasm []byte) (library.Module, error) {
-		file := host.Files[name]
-		if err := checkPin(name, file, wasm); err != nil {
-			return nil, err
+// module is what a file of a host may use and reach.
+func (s *sandbox) module(host *config.Host, name string) runtime.ModuleOptions {
+	file := host.Files[name]
+	grants := runtime.Grants{Clock: file.Grants.Clock, Env: environment(file.Grants.Env)}
+	if scope := file.Grants.KV; scope != "" {
+		grants.KV = &runtime.KV{Store: s.store, Host: host.Name, Scope: store.Scope(scope)}
+	}
+	return runtime.ModuleOptions{Limits: limitsOf(file.Limits.Over(host.Limits)), Grants: grants, Logger: s.log}
+}
+
+// pinsOf is the digests that a host's files must have.
+func pinsOf(host *config.Host) map[string]library.Pin {
+	pins := map[string]library.Pin{}
+	for name, file := range host.Files {
+		if file.SHA256 != "" {
+			pins[name] = library.Pin{SHA256: file.SHA256, Source: string(file.Source)}
 		}
-		return s.Load(ctx, wasm, runtime.ModuleOptions{
-			Name:   name,
-			Limits: limitsOf(file.Limits.Over(host.Limits)),
-			Grants: runtime.Grants{Clock: file.Grants.Clock, Env: environment(file.Grants.Env)},
-			Logger: s.log,
-		})
-	})
-}
-
-// checkPin compares the digest of a file with the one its configuration pins.
-func checkPin(name string, file config.FileOptions, wasm []byte) error {
-	if file.SHA256 == "" {
-		return nil
 	}
-	sum := sha256.Sum256(wasm)
-	if digest := hex.EncodeToString(sum[:]); digest != file.SHA256 {
-		return fmt.Errorf("%s: its SHA-256 is %s, but %s pins %s; put the pinned file back or change the pin",
-			name, digest, file.Source, file.SHA256)
-	}
-	return nil
+	return pins
 }
 
 // environment is the granted variables that are set.

@@ -32,22 +32,28 @@ func newServe(std streams) *cobra.Command {
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := newLogger(std.err, slog.LevelInfo)
-			file := config.Default()
-			if path != "" {
-				var err error
-				if file, err = loadConfig(path); err != nil {
-					return err
-				}
-				if file, err = file.With(config.Flags{}); err != nil {
-					return err
-				}
+			file, err := settings(path)
+			if err != nil {
+				return err
 			}
 			return serve(cmd.Context(), std, log, file, args[0], addr)
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP at http://ADDR/mcp instead of stdio")
-	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins, config, as and enabled")
+	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins, trust, config, as and enabled")
 	return cmd
+}
+
+// settings reads the weir.yaml of a command that does not need one.
+func settings(path string) (*config.File, error) {
+	if path == "" {
+		return config.Default(), nil
+	}
+	file, err := loadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return file.With(config.Flags{})
 }
 
 func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir, addr string) error {
@@ -59,7 +65,7 @@ func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File
 		}
 		defer listener.Close()
 	}
-	box, err := newSandbox(std, log, file.Cache)
+	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return err
 	}

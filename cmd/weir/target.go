@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,15 +57,24 @@ func joinNames(names []string) string {
 	return s
 }
 
-func openTarget(ctx context.Context, std streams, where string, command []string) (*target, error) {
+// openTarget opens a TARGET. The weir.yaml at config, if there is one, says under
+// what limits, grants, pins and trust the modules of a folder or file run.
+func openTarget(ctx context.Context, std streams, where string, command []string, path string) (*target, error) {
 	log := newLogger(std.err, slog.LevelWarn)
+	file, err := settings(path)
+	if err != nil {
+		return nil, err
+	}
+	if path != "" && (command != nil || config.IsURL(where)) {
+		return nil, usagef("%s is for the modules of a folder or a file, which TARGET is not; leave it out", path)
+	}
 	switch {
 	case command != nil:
 		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: os.Environ()}, hosts.Options{Logger: log}))
 	case config.IsURL(where):
 		return openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, hosts.Options{Logger: log}))
 	default:
-		return openLocal(ctx, std, log, where)
+		return openLocal(ctx, std, log, where, file)
 	}
 }
 
@@ -86,23 +96,31 @@ func openRemote(ctx context.Context, host *hosts.Host) (*target, error) {
 }
 
 // openLocal loads a folder or a single file.
-func openLocal(ctx context.Context, std streams, log *slog.Logger, path string) (*target, error) {
+func openLocal(ctx context.Context, std streams, log *slog.Logger, path string, file *config.File) (*target, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, usagef("%s: no such file or folder; give a folder of modules, a .wasm file or an http(s) URL", path)
 	}
-	box, err := newSandbox(std, log, true)
+	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return nil, err
 	}
+	folder := path
+	if !info.IsDir() {
+		folder = filepath.Dir(path)
+	}
+	host := hostOf(file, folder)
+	if host == nil && file.Path != "" {
+		log.Warn("no host of the configuration has this folder: default limits, no grants, no pins", "folder", folder, "config", file.Path)
+	}
 	var lib *library.Library
 	if info.IsDir() {
-		lib = box.library(nil, nil)
+		lib = box.library(host, nil)
 		if err = lib.Open(ctx, path); err == nil {
 			err = lib.Ready(ctx)
 		}
 	} else {
-		lib, err = library.OpenFile(ctx, path, library.Options{Loader: box.loader(&config.Host{}), Logger: log})
+		lib, err = library.OpenFile(ctx, path, box.options(host, nil))
 	}
 	shut := func() {
 		late := context.WithoutCancel(ctx)
@@ -118,5 +136,10 @@ func openLocal(ctx context.Context, std streams, log *slog.Logger, path string) 
 	if err != nil {
 		log.Warn("some modules are still loading and are left out", "folder", filepath.Clean(path))
 	}
-	return &target{interceptors: lib.List(), files: lib.Status(), invoke: lib.Invoke, close: shut}, nil
+	self := rand.Text() // this process is one caller, as a stdio connection is
+	invoke := func(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+		inv.Connection = self
+		return lib.Invoke(ctx, inv)
+	}
+	return &target{interceptors: lib.List(), files: lib.Status(), invoke: invoke, close: shut}, nil
 }
