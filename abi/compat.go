@@ -26,16 +26,24 @@ func (c *Compat) validate() error {
 	if c == nil {
 		return nil
 	}
-	for key, date := range map[string]string{keyMinProtocol: c.MinProtocol, keyMaxProtocol: c.MaxProtocol} {
-		if date == "" && key == keyMaxProtocol {
-			continue
-		}
-		if _, err := time.Parse(time.DateOnly, date); err != nil {
-			return fmt.Errorf("compat.%s: %q is not a protocol version such as 2025-11-25", key, date)
-		}
+	if err := validateDate(keyMinProtocol, c.MinProtocol); err != nil {
+		return err
 	}
-	if c.MaxProtocol != "" && c.MaxProtocol < c.MinProtocol {
+	if c.MaxProtocol == "" {
+		return nil
+	}
+	if err := validateDate(keyMaxProtocol, c.MaxProtocol); err != nil {
+		return err
+	}
+	if c.MaxProtocol < c.MinProtocol {
 		return errors.New("compat: maxProtocol is below minProtocol")
+	}
+	return nil
+}
+
+func validateDate(key, date string) error {
+	if _, err := time.Parse(time.DateOnly, date); err != nil {
+		return fmt.Errorf("compat.%s: %q is not a protocol version such as 2025-11-25", key, date)
 	}
 	return nil
 }

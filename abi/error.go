@@ -181,7 +181,26 @@ func ReadError(name string, phase Phase, code int, message string, data []byte) 
 		e.Reason = ReasonUnavailable
 		if code == CodeInvalidParams {
 			e.Reason = ReasonParams
+			e.readWhose(data)
 		}
 	}
 	return e
+}
+
+// readWhose tells apart the rows of the table that have no reason: an unknown
+// name, and an event and phase that are not hooked.
+func (e *Error) readWhose(data []byte) {
+	m, err := readObject(data)
+	if err != nil || !m.has(keyName) {
+		return
+	}
+	raw, ok := m.get(keyAdvertisedHooks)
+	if !ok {
+		e.Unknown = len(m) == 1
+		return
+	}
+	if hooks, err := readHooks(object{{keyHooks, raw}}); err == nil {
+		e.Unhooked, e.AdvertisedHooks = true, hooks
+		e.Event, _, _ = m.string(keyEvent)
+	}
 }

@@ -87,7 +87,7 @@ func ReadAnswer(raw []byte, d *Descriptor, phase Phase) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("result: %w", err)
 	}
-	if err := r.fillIn(d, phase); err != nil {
+	if err := r.Complete(d, phase); err != nil {
 		return Result{}, fmt.Errorf("result: %w", err)
 	}
 	if err := r.readBody(m); err != nil {
@@ -96,7 +96,9 @@ func ReadAnswer(raw []byte, d *Descriptor, phase Phase) (Result, error) {
 	return r, nil
 }
 
-func (r *Result) fillIn(d *Descriptor, phase Phase) error {
+// Complete fills in what an answer of the interceptor d left out of type,
+// interceptor and phase, and returns an error where it contradicts (abi.md).
+func (r *Result) Complete(d *Descriptor, phase Phase) error {
 	if r.Type == "" {
 		r.Type = d.Type
 	}

@@ -128,10 +128,13 @@ func readContext(raw []byte) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{}
-	for key, to := range map[string]*string{
-		keyTraceID: &c.TraceID, keySpanID: &c.SpanID, keySessionID: &c.SessionID, keyTimestamp: &c.Timestamp,
+	for _, member := range [...]struct {
+		key string
+		to  *string
+	}{
+		{keyTraceID, &c.TraceID}, {keySpanID, &c.SpanID}, {keySessionID, &c.SessionID}, {keyTimestamp, &c.Timestamp},
 	} {
-		if *to, _, err = m.string(key); err != nil {
+		if *member.to, _, err = m.string(member.key); err != nil {
 			return nil, err
 		}
 	}

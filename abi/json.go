@@ -330,12 +330,12 @@ func (o *objectWriter) key(name string) []byte {
 		o.b = append(o.b, ',')
 	}
 	o.first = false
-	o.b = appendString(o.b, name)
+	o.b = AppendString(o.b, name)
 	o.b = append(o.b, ':')
 	return o.b
 }
 
-func (o *objectWriter) string(name, v string) { o.b = appendString(o.key(name), v) }
+func (o *objectWriter) string(name, v string) { o.b = AppendString(o.key(name), v) }
 
 func (o *objectWriter) optString(name, v string) {
 	if v != "" {
@@ -365,38 +365,7 @@ func (o *objectWriter) strings(name string, list []string) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, s)
+		b = AppendString(b, s)
 	}
 	o.b = append(b, ']')
-}
-
-// appendString appends s as a JSON string with no more escapes than JSON asks
-// for. Bytes that are not UTF-8 become U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '\r':
-			dst = append(dst, `\r`...)
-		case c == '\t':
-			dst = append(dst, `\t`...)
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			r, n := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += n
-			continue
-		}
-		i++
-	}
-	return append(dst, '"')
 }

@@ -163,6 +163,22 @@ func TestReadError(t *testing.T) {
 	}
 }
 
+// Both rows without a reason come back as what they were.
+func TestReadErrorKnowsNamesAndHooks(t *testing.T) {
+	e := abi.ReadError("a", abi.Request, -32602, "", abi.UnknownName("a").AppendData(nil))
+	require.True(t, e.Unknown)
+	require.Equal(t, `{"name":"a"}`, string(e.AppendData(nil)))
+
+	d := &abi.Descriptor{Name: "a", Hooks: abi.On(abi.Request, "tools/call")}
+	sent := abi.NotHooked(d, "prompts/get", abi.Response)
+	e = abi.ReadError("a", abi.Response, -32602, "", sent.AppendData(nil))
+	require.True(t, e.Unhooked)
+	require.Equal(t, string(sent.AppendData(nil)), string(e.AppendData(nil)))
+
+	e = abi.ReadError("a", abi.Request, -32602, "", []byte(`{"name":"a","why":"who knows"}`))
+	require.False(t, e.Unknown || e.Unhooked)
+}
+
 func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"type":"validation","interceptor":"a","phase":"request","valid":false,"messages":[{"message":"m"}],"suggestions":[{"path":"p","value":[1]}]}`))
 	f.Add([]byte(`{"type":"mutation","interceptor":"a","phase":"request","modified":true,"payload":{"a":[1,{"b":null}]}}`))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-mcp/weir/gateway/relay"
+	"github.com/weir-mcp/weir/internal/processgroup"
 )
 
 // Command is a backend to run over stdio.
@@ -71,7 +72,7 @@ func Start(c Command) (*Backend, error) {
 	b := &Backend{args: c.Args, patience: c.Patience, exited: make(chan struct{})}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Stderr, cmd.Env, cmd.WaitDelay = c.Dir, c.Stderr, environment(os.Environ(), c.Hide, c.Env), linger
-	ownGroup(cmd)
+	processgroup.Own(cmd)
 
 	stdin, ours, err := os.Pipe()
 	if err != nil {
@@ -137,7 +138,7 @@ func (b *Backend) watch(out *os.File) {
 	// A reader that waits now gets what is still to come, but not for ever.
 	_ = out.SetReadDeadline(time.Now().Add(linger))
 	time.Sleep(linger / 2)
-	killGroup(b.cmd)
+	processgroup.Kill(b.cmd)
 }
 
 // output is the backend's standard output. Once the backend has ended it ends
@@ -178,13 +179,13 @@ func (b *Backend) Close() error {
 		select {
 		case <-b.exited:
 		default:
-			terminateGroup(b.cmd)
+			processgroup.Terminate(b.cmd)
 			select {
 			case <-b.exited:
 			case <-time.After(b.patience):
 			}
 		}
-		killGroup(b.cmd)
+		processgroup.Kill(b.cmd)
 		<-b.exited
 		b.stopErr = b.LineEnd.Close()
 	})

@@ -8,14 +8,20 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway"
 	"github.com/weir-mcp/weir/gateway/hosts"
 	"github.com/weir-mcp/weir/gateway/relay"
+	"github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/library"
+	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // The processes of BenchmarkStdio, chosen by an environment variable.
@@ -90,21 +96,60 @@ func copyLines(in io.Reader, out io.Writer) {
 	}
 }
 
-func gatewayProcess() {
-	g := gateway.New(gateway.Options{Hosts: hosts.NewSet(nil, hosts.SetOptions{}), Logger: slog.New(slog.DiscardHandler)})
+func gatewayProcess(list ...*hosts.Host) {
+	g := gateway.New(gateway.Options{Hosts: hosts.NewSet(list, hosts.SetOptions{}), Logger: slog.New(slog.DiscardHandler)})
 	if err := g.Serve(context.Background(), relay.Stdio(os.Stdin, os.Stdout, gateway.DefaultClientLimit), childBackend()); err != nil {
 		panic(err)
 	}
 }
 
+// governedProcess is a gateway with a folder of two small modules, a mutator
+// that finds nothing to change and a validator that finds nothing wrong, on
+// both phases.
+func governedProcess() {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "weir-bench-")
+	must(err)
+	defer os.RemoveAll(dir)
+	for typ, answer := range map[abi.Type]string{
+		abi.Mutation: `{"result":{"modified":false}}`, abi.Validation: `{"result":{"valid":true}}`,
+	} {
+		r := wasmtest.NewReactor(abi.Descriptor{Name: string(typ), Type: typ, Hooks: abi.OnBoth(abi.ToolsCall)})
+		r.Memory(4)
+		r.Invoke("", wasmtest.I32(wasmtest.InputAt), wasmtest.Call(r.Input), r.Answer(answer))
+		must(os.WriteFile(filepath.Join(dir, string(typ)+".wasm"), r.Bytes(), 0o600))
+	}
+	engine, err := wazero.New(wazero.Options{})
+	must(err)
+	sandbox := runtime.New(engine)
+	lib, err := library.OpenFolder(context.Background(), dir, library.Options{
+		Loader: library.LoaderFunc(func(ctx context.Context, name string, wasm []byte) (library.Module, error) {
+			return sandbox.Load(ctx, wasm, runtime.ModuleOptions{Name: name})
+		}),
+	})
+	must(err)
+	must(lib.Ready(context.Background()))
+	if n := len(lib.List()); n != 2 {
+		panic(fmt.Sprintf("%d modules serve, not 2", n))
+	}
+	gatewayProcess(hosts.InProcess("local", lib, hosts.Options{}))
+	must(lib.Close(context.Background()))
+}
+
 // BenchmarkStdio is one tools/call to an echo backend in a process of its own:
-// direct, through a bare line relay, and through a gateway without interceptors,
-// each a process too. To reach: within 1.5 of the bare relay.
+// direct, through a bare line relay, through a gateway without interceptors, and
+// governed: through one with a mutator and a validator in the sandbox on both
+// phases, four calls of modules in all. Each is a process too. To reach: within
+// 1.5 of the bare relay without interceptors.
 func BenchmarkStdio(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10} {
-		for name, as := range map[string]string{"direct": "echo", "bare": "bare", "gateway": "gateway"} {
-			b.Run(fmt.Sprintf("%dKiB/%s", size>>10, name), func(b *testing.B) {
-				b.Setenv(role, as)
+		for _, as := range []struct{ name, role string }{{"direct", "echo"}, {"bare", "bare"}, {"gateway", "gateway"}, {"governed", "governed"}} {
+			b.Run(fmt.Sprintf("%dKiB/%s", size>>10, as.name), func(b *testing.B) {
+				b.Setenv(role, as.role)
 				self, err := os.Executable()
 				require.NoError(b, err)
 				p, err := gateway.Start(gateway.Command{Args: []string{self}})

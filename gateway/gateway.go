@@ -44,6 +44,7 @@ type Options struct {
 	Boundary relay.Boundary
 	// Timeout is the aggregate deadline of one plan. 0 means [DefaultTimeout].
 	Timeout time.Duration
+	// Blocked and Limits are those of [relay.Options], for each session.
 	Blocked relay.Blocked
 	Limits  relay.Limits
 	// Sinks bounds the sinks in flight. Its Observe is called besides the

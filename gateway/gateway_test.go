@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling is deprecated, and governed for as long as a peer may use it
+
 package gateway_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +29,7 @@ import (
 	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/hosts"
 	"github.com/weir-mcp/weir/gateway/relay"
+	"github.com/weir-mcp/weir/internal/logbook"
 )
 
 const (
@@ -46,6 +50,8 @@ func TestMain(m *testing.M) {
 		bareRelay()
 	case "gateway":
 		gatewayProcess()
+	case "governed":
+		governedProcess()
 	case "exits":
 		fmt.Fprintln(os.Stderr, "no licence")
 		os.Exit(3)
@@ -176,38 +182,15 @@ func sink() abi.Descriptor {
 	return abi.Descriptor{Name: "sink", Type: abi.Sink, Hooks: abi.OnBoth("tools/call")}
 }
 
-// logs is a JSON log.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// decisions are the records of governed phases.
+func decisions(t *testing.T, l *logbook.Book) []map[string]any {
+	t.Helper()
+	return slices.DeleteFunc(l.Records(t), func(r map[string]any) bool { return r["phase"] == nil })
 }
 
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logs) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logs) records(t *testing.T) (all []map[string]any) {
-	for line := range strings.Lines(l.text()) {
-		var r map[string]any
-		require.NoError(t, json.Unmarshal([]byte(line), &r))
-		if r["phase"] != nil {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-func newGateway(t *testing.T, s *set, adapt func(*gateway.Options)) (*gateway.Gateway, *logs) {
-	l := &logs{}
-	logger := slog.New(slog.NewJSONHandler(l, nil))
+func newGateway(t *testing.T, s *set, adapt func(*gateway.Options)) (*gateway.Gateway, *logbook.Book) {
+	l := &logbook.Book{}
+	logger := l.JSON()
 	o := gateway.Options{Hosts: hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{Logger: logger})}, hosts.SetOptions{}), Logger: logger}
 	if adapt != nil {
 		adapt(&o)
@@ -279,9 +262,9 @@ func TestARealBackendIsGoverned(t *testing.T) {
 
 	require.NoError(t, session.Close())
 	require.NoError(t, <-served)
-	require.NotContains(t, l.text(), "secret", "no payload in the log")
+	require.NotContains(t, l.String(), "secret", "no payload in the log")
 
-	records := l.records(t)
+	records := decisions(t, l)
 	var blocked map[string]any
 	for _, r := range records {
 		require.Equal(t, records[0]["session"], r["session"])
@@ -574,11 +557,11 @@ func TestSinksAreDrained(t *testing.T) {
 		close(recorded)
 		return abi.Result{Type: abi.Sink, Interceptor: inv.Name, Phase: inv.Phase, Recorded: true}, nil
 	}
-	l := &logs{}
+	l := &logbook.Book{}
 	g := gateway.New(gateway.Options{Hosts: hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{})}, hosts.SetOptions{}), Logger: slog.New(slog.NewTextHandler(l, nil))})
 	d := g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{}`), Arrived: time.Now()})
 	require.Equal(t, relay.Decision{}, d)
-	require.Contains(t, l.text(), `plan="sink@local sink started`)
+	require.Contains(t, l.String(), `plan="sink@local sink started`)
 	closed := make(chan error)
 	go func() { closed <- g.Close(context.Background()) }()
 	close(release)
@@ -597,7 +580,7 @@ func TestTheAggregateDeadlineRunsFromArrival(t *testing.T) {
 		Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{"name":"t"}`), Arrived: time.Now().Add(-time.Hour),
 	})
 	require.Contains(t, []string{"timeout", "discovery_failed"}, v.Block.Reason)
-	require.Contains(t, l.text(), `"msg":"blocked"`)
+	require.Contains(t, l.String(), `"msg":"blocked"`)
 }
 
 func TestLogShowsNoMoreThanItMay(t *testing.T) {
@@ -608,10 +591,10 @@ func TestLogShowsNoMoreThanItMay(t *testing.T) {
 		require.NoError(t, err)
 		g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "resources/read", Phase: abi.Response}, Request: payload, Payload: []byte(`{"x":"hush"}`), Arrived: time.Now(), Session: "hush", Reference: "R"})
 	}
-	require.NotContains(t, l.text(), "hush")
-	require.NotContains(t, l.text(), "pass")
-	require.Contains(t, l.text(), `"name":"https://host/path"`)
-	require.Contains(t, l.text(), `"reference":"R"`)
+	require.NotContains(t, l.String(), "hush")
+	require.NotContains(t, l.String(), "pass")
+	require.Contains(t, l.String(), `"name":"https://host/path"`)
+	require.Contains(t, l.String(), `"reference":"R"`)
 	g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{"name":"evil"}`), Arrived: time.Now()})
-	require.Contains(t, l.text(), `"messages":["evil found"]`)
+	require.Contains(t, l.String(), `"messages":["evil found"]`)
 }

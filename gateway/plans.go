@@ -101,9 +101,5 @@ func (g *generation) governsAny(s relay.Scope) bool {
 }
 
 func newPlan(listings []chain.Listing, policy *chain.Policy, s relay.Scope) *chain.Plan {
-	direction := chain.Sending
-	if s.Direction == relay.Receiving {
-		direction = chain.Receiving
-	}
-	return chain.NewPlan(listings, policy, s.Event, s.Phase, direction, s.ProtocolVersion)
+	return chain.NewPlan(listings, policy, s.Event, s.Phase, s.Direction, s.ProtocolVersion)
 }

@@ -153,7 +153,7 @@ type tree struct {
 	Leaf     string   `json:"leaf"`
 	Children []tree   `json:"children"`
 	Parent   *tree    `json:"parent"`
-	hidden   struct{} //nolint:unused // it must not come up
+	hidden   struct{} //lint:ignore U1000 it must not come up in the schema
 }
 
 type shouting string

@@ -20,8 +20,8 @@ func AndNames() Option { return func(w *walker) { w.names = true } }
 // raw itself.
 //
 // edit is given the string decoded. In it, half of a surrogate pair alone is
-// U+FFFD, as it is in the new spelling of a string that was changed. The path is good until
-// edit returns.
+// U+FFFD, as it is in the new spelling of a string that was changed. The path is
+// good until edit returns.
 //
 // It fails, and returns raw, when raw is not one JSON value in UTF-8 that is
 // nested at most [MaxDepth] deep.

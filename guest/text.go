@@ -3,6 +3,8 @@ package guest
 import (
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/weir-mcp/weir/abi"
 )
 
 // Text decodes a JSON string. It is false for everything else. Half of a
@@ -88,42 +90,4 @@ func hex4(s string) (r rune) {
 // AppendText appends s as a JSON string with no more escapes than JSON asks
 // for: "<", ">" and "&" stay as they are. Bytes that are not UTF-8 become
 // U+FFFD.
-func AppendText(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if ordinary[c] {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[from:i]...)
-				dst = append(dst, "\uFFFD"...)
-				from = i + 1
-			}
-			i += n
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		from = i
-	}
-	dst = append(dst, s[from:]...)
-	return append(dst, '"')
-}
+func AppendText(dst []byte, s string) []byte { return abi.AppendString(dst, s) }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +85,6 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 }
 
 func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
-	log = log.With("host", h.Name)
 	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log}
 	switch {
 	case !h.Modules.IsZero():
@@ -143,8 +140,8 @@ func revealList(list []config.Text) []string {
 
 func revealMap(m map[string]config.Text) map[string]string {
 	out := make(map[string]string, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out[name] = m[name].Reveal()
+	for name, t := range m {
+		out[name] = t.Reveal()
 	}
 	return out
 }

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,15 +44,18 @@ func newDemo(std streams) *cobra.Command {
 			"and sends a few calls through it. It needs a clone of the project and the go command.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			house, err := buildDemo(cmd.Context(), std)
+			if !serveAfter {
+				if cmd.Flags().Changed("http") {
+					return usagef("--http is the address of --serve; give both")
+				}
+				return withDemo(cmd.Context(), std, func(h *demoHouse) error { return h.tour(cmd.Context(), std) })
+			}
+			listener, err := listenLoopback(addr)
 			if err != nil {
 				return err
 			}
-			defer house.remove()
-			if serveAfter {
-				return house.serve(cmd.Context(), std, addr)
-			}
-			return house.tour(cmd.Context(), std)
+			defer listener.Close()
+			return withDemo(cmd.Context(), std, func(h *demoHouse) error { return h.serve(cmd.Context(), std, listener) })
 		},
 	}
 	cmd.Flags().BoolVar(&serveAfter, "serve", false, "serve the example modules over HTTP and say how to put a gateway on them")
@@ -68,10 +74,28 @@ type demoHouse struct {
 	config  string // weir.yaml
 }
 
+// withDemo builds the demo's folder, uses it and takes it away again.
+func withDemo(ctx context.Context, std streams, use func(*demoHouse) error) error {
+	// Whoever stops reading (weir demo | head) must not leave the folder behind:
+	// with this, writing to nobody is an error instead of the end.
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	defer signal.Stop(pipes)
+	house, err := buildDemo(ctx, std)
+	if err != nil {
+		return err
+	}
+	defer house.remove()
+	return use(house)
+}
+
 // buildDemo builds the examples from source.
 func buildDemo(ctx context.Context, std streams) (house *demoHouse, err error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, usagef("weir demo builds its interceptors from source and needs the go command: install Go 1.26 from go.dev")
+	}
+	if err := exec.CommandContext(ctx, "go", "list", guestbuild.Module+"/examples").Run(); err != nil {
+		return nil, usagef("weir demo builds its interceptors from source: clone the repository of %s and run it inside the clone", guestbuild.Module)
 	}
 	dir, err := os.MkdirTemp("", "weir-demo-")
 	if err != nil {
@@ -145,7 +169,7 @@ func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	options.Decided = tale.decided
 	g := gateway.New(options)
 	defer g.Close(context.WithoutCancel(ctx))
-	if err := g.Ready(ctx); err != nil {
+	if err := awaitReady(ctx, g); err != nil {
 		return err
 	}
 	session, err := h.connect(ctx, std, g, tale)
@@ -174,6 +198,27 @@ func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	}
 	tale.howToGoOn()
 	return nil
+}
+
+// demoLoad bounds the first compilation of the modules, on a slow machine too.
+const demoLoad = 3 * time.Minute
+
+// awaitReady waits until every host is listed. A gateway that serves would block
+// what they guard meanwhile; a demo has time.
+func awaitReady(ctx context.Context, g *gateway.Gateway) error {
+	ctx, cancel := context.WithTimeout(ctx, demoLoad)
+	defer cancel()
+	for {
+		err := g.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // connect starts a backend behind the gateway, npm's where it can be had, and
@@ -221,15 +266,7 @@ func (h *demoHouse) session(ctx context.Context, g *gateway.Gateway, tale *demoT
 }
 
 // serve leaves the modules running as an interceptor server over HTTP.
-func (h *demoHouse) serve(ctx context.Context, std streams, addr string) error {
-	url := "http://" + addr + "/mcp"
-	gatewayArgs := []string{"gateway", "--hosts", url, "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "."}
-	client, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{
-		"governed-files": map[string]any{"command": "weir", "args": gatewayArgs},
-	}}, "", "  ")
-	if err != nil {
-		return err
-	}
+func (h *demoHouse) serve(ctx context.Context, std streams, listener net.Listener) error {
 	fmt.Fprintf(std.out, `
 The example modules are served at %s until you press Ctrl-C.
 See what they offer:
@@ -238,12 +275,15 @@ See what they offer:
 
 Put a gateway that asks them in front of a server, in your MCP client's configuration:
 
-%s
+  {"mcpServers": {"governed-files": {"command": "weir", "args": [
+    "gateway", "--hosts", "%[1]s", "--",
+    "npx", "-y", "@modelcontextprotocol/server-filesystem", "."]}}}
 
-(weir must be in the client's PATH: go install ./cmd/weir)
+"go install ./cmd/weir" installs weir into "$(go env GOPATH)/bin"; a client that does not have that
+in its PATH wants the whole path as its command.
 
-`, url, client)
-	return serve(ctx, std, newLogger(std.err, slog.LevelInfo), config.Default(), h.modules, addr)
+`, "http://"+listener.Addr().String()+"/mcp")
+	return serveFolder(ctx, std, newLogger(std.err, slog.LevelInfo), config.Default(), h.modules, listener)
 }
 
 // demoCall is one call of the tour.

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -62,4 +66,44 @@ func TestDemoWithoutNPM(t *testing.T) {
 
 	require.Contains(t, text, "To go on:")
 	require.NotContains(t, text, os.TempDir()+"/weir-demo", "the demo's folder is nobody's business")
+}
+
+// What stays running is there by the time it is announced, and goes when told.
+func TestDemoServe(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted from outside on Windows")
+	}
+	cmd := exec.Command(weirBinary(t), "demo", "--serve", "--http", "127.0.0.1:0")
+	var errs buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	defer cmd.Process.Kill()
+
+	text := ""
+	for lines := bufio.NewReader(out); !strings.Contains(text, "go install"); {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err, "%s%s", text, &errs)
+		text += line
+	}
+	url := regexp.MustCompile(`http://127\.0\.0\.1:[1-9]\d*/mcp`).FindString(text)
+	require.NotEmpty(t, url, text)
+	require.Contains(t, text, "weir list "+url)
+	_, config, _ := strings.Cut(text, "configuration:\n")
+	config, _, _ = strings.Cut(config, "\"go install")
+	var client struct {
+		MCPServers map[string]struct{ Args []string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(config), &client), config)
+	require.Equal(t, []string{"gateway", "--hosts", url, "--"}, client.MCPServers["governed-files"].Args[:4])
+
+	list := weir(t, "", "list", url)
+	require.Zero(t, list.code, list.errors)
+	for _, name := range demoModules {
+		require.Contains(t, list.out, name)
+	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait(), "%s", &errs)
 }

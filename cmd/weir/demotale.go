@@ -39,6 +39,10 @@ func (t *demoTale) setting(backend string) {
                │
                ├─ host local: %s (WebAssembly, in this process)
                └─ host team:  examples/native-host (another team's interceptor server, over stdio)
+
+Of each call: what went in, the chain that governed it, what the backend saw, what came back. A mutation is
+applied, or passed when it changed nothing, or discarded when the call was blocked all the same; nobody waits for
+a sink that was started.
 `, backend, strings.Join(demoModules, ", "))
 }
 
@@ -64,7 +68,7 @@ func (t *demoTale) decided(op relay.Operation, out *chain.Outcome) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	var found []string
 	for i, r := range out.Results {
-		fmt.Fprintf(w, "            %d. %s\t%s\ton %s\t%s\t%s\n", i+1, r.Type, r.Name, r.Host, r.Effect, took(&r))
+		fmt.Fprintf(w, "            %d. %s\t%s\ton %s\t%s%s\n", i+1, r.Type, r.Name, r.Host, r.Effect, took(&r))
 		for _, m := range messagesOf(r.Result) {
 			found = append(found, r.Name+": "+m)
 		}
@@ -76,12 +80,12 @@ func (t *demoTale) decided(op relay.Operation, out *chain.Outcome) {
 	t.add(b.String())
 }
 
-// took is how long a step took; nobody waits for a sink.
+// took is one more cell with how long a step took; nobody waits for a sink.
 func took(r *chain.StepResult) string {
 	if r.Effect == chain.EffectStarted {
 		return ""
 	}
-	return milliseconds(r.Duration)
+	return "\t" + milliseconds(r.Duration)
 }
 
 func messagesOf(r *abi.Result) (texts []string) {

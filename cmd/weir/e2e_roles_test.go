@@ -74,6 +74,7 @@ type interceptorHost struct {
 	Name         string            `json:"name"`
 	HTTP         string            `json:"http,omitempty"` // an address instead of stdio
 	Record       string            `json:"record,omitempty"`
+	PIDFile      string            `json:"pidFile,omitempty"` // where it says which process it is
 	Interceptors []testInterceptor `json:"interceptors"`
 }
 
@@ -96,6 +97,12 @@ func playHost(args []string) int {
 	if err := json.Unmarshal([]byte(args[0]), &h); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
+	}
+	if h.PIDFile != "" {
+		if err := os.WriteFile(h.PIDFile, []byte(fmt.Sprint(os.Getpid())), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -262,6 +269,17 @@ func playBackend(args []string) int {
 			note("timeout")
 		}
 		return text("waited"), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "roots"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+		roots, err := req.Session.ListRoots(ctx, nil) //nolint:staticcheck // deprecated in 2026-07-28, in use before
+		if err != nil {
+			return nil, nil, err
+		}
+		var uris []string
+		for _, root := range roots.Roots {
+			uris = append(uris, root.URI)
+		}
+		return text(strings.Join(uris, " ")), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "pid"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return text(fmt.Sprint(os.Getpid())), nil, nil

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 
@@ -42,6 +41,9 @@ func newGateway(std streams) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help. A backend's command and its own flags go after --", err, cmd.CommandPath())
+	})
 	return cmd
 }
 
@@ -50,6 +52,9 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	in, out, err := stdioFiles(std)
 	if err != nil {
 		return err
+	}
+	if len(file.Hosts) == 0 {
+		log.Warn("there are no hosts of interceptors: everything passes as it is; give --hosts DIR|URL or a --config with hosts")
 	}
 	a, err := assemble(ctx, std, log, file)
 	if err != nil {
@@ -64,12 +69,20 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 			log.Warn("the gateway did not end cleanly", "error", err)
 		}
 	}()
-	if err := g.Ready(ctx); err != nil {
-		log.Warn("some hosts cannot be listed; what they may guard is blocked until they answer, unless they fail open", "error", err)
-	}
-	a.warnUnmatched(ctx, log)
+	// A host that does not answer must not keep the client from its handshake,
+	// which is not governed. What is governed waits for the hosts by itself.
+	looking, stop := context.WithCancel(ctx)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		a.warn(looking, log, file.Boundary)
+	}()
+	defer func() {
+		stop()
+		<-looked
+	}()
 	backend, err := gateway.Start(gateway.Command{
-		Args: backendArgs(file), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
+		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
 	})
 	if err != nil {
 		return err
@@ -81,18 +94,28 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	return err
 }
 
+// warn asks the hosts what they list and says what is wrong with the policy. Of
+// hosts that are down the log says which.
+func (a *assembly) warn(ctx context.Context, log *slog.Logger, boundary config.Boundary) {
+	listings, _ := a.hosts.Listings(ctx)
+	if ctx.Err() != nil {
+		return // over before it was known
+	}
+	for _, w := range a.warnings(listings, boundary) {
+		log.Warn(w)
+	}
+}
+
 // stdioFiles are the descriptors of a client on stdio, which the relay takes
 // over.
 func stdioFiles(std streams) (in, out *os.File, err error) {
 	in, okIn := std.in.(*os.File)
 	out, okOut := std.out.(*os.File)
 	if !okIn || !okOut {
-		return nil, nil, fmt.Errorf("weir gateway needs a standard input and output of its own")
+		return nil, nil, errors.New("weir gateway needs a standard input and output of its own")
 	}
 	return in, out, nil
 }
-
-func backendArgs(file *config.File) []string { return revealList(file.Backend.Command) }
 
 func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
 	o := gateway.Options{
@@ -109,13 +132,4 @@ func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Op
 		o.Blocked.Details = relay.DetailsNever
 	}
 	return o
-}
-
-// warnUnmatched says which entries of the policy match nothing: a guard that
-// silently never runs is the worst there is.
-func (a *assembly) warnUnmatched(ctx context.Context, log *slog.Logger) {
-	listings, _ := a.hosts.Listings(ctx)
-	for _, u := range a.policy.Unmatched(listings) {
-		log.Warn(u.String())
-	}
 }

@@ -70,14 +70,17 @@ func readModule(path string) ([]byte, error) {
 }
 
 // describe loads the module, under the default limits and with grants that have
-// nothing behind them, and asks what it offers.
-func describe(ctx context.Context, std streams, name string, wasm []byte) ([]abi.Descriptor, error) {
+// nothing behind them, and asks what it offers. Its name is the file's alone, as
+// in a weir.yaml.
+func describe(ctx context.Context, std streams, path string, wasm []byte) ([]abi.Descriptor, error) {
 	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), config.Default())
 	if err != nil {
 		return nil, err
 	}
 	defer box.Close(context.WithoutCancel(ctx))
-	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: name, Limits: runtime.DefaultLimits(), Grants: runtime.Granted()})
+	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{
+		Name: filepath.Base(path), Limits: runtime.DefaultLimits(), Grants: runtime.Granted(),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -64,9 +64,10 @@ func newInvoke(std streams) *cobra.Command {
 // invocation checks the flags; what is wrong with them is wrong usage.
 func invocation(std streams, name, event, phase, payload, conf string, timeout time.Duration) (abi.Invocation, error) {
 	inv := abi.Invocation{Name: name, Event: event, Phase: abi.Phase(phase), Payload: json.RawMessage("{}"), Timeout: timeout}
+	if err := checkEvent(std, event); err != nil {
+		return inv, err
+	}
 	switch {
-	case !abi.IsEvent(event):
-		return inv, usagef("--event %q is not an event; name one, such as tools/call", event)
 	case !inv.Phase.Valid():
 		return inv, usagef("--phase %q is neither request nor response", phase)
 	case timeout < 0:

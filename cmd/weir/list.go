@@ -21,8 +21,10 @@ func newList(std streams) *cobra.Command {
 		Example: "  weir list ./interceptors\n  weir list --event tools/call https://sec.internal/mcp\n" +
 			"  weir list -- ./legacy-interceptors --quiet",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if event != "" && !abi.IsEvent(event) {
-				return usagef("--event %q is not an event; name one, such as tools/call", event)
+			if event != "" {
+				if err := checkEvent(std, event); err != nil {
+					return err
+				}
 			}
 			_, where, command, err := targetArgs(cmd, args)
 			if err != nil {
@@ -121,7 +123,8 @@ func (t *target) print(std streams) error {
 			what += " (signed with " + f.Signer + ")"
 		}
 		if f.Err != nil {
-			what = strings.TrimSpace(what + " refused: " + f.Err.Error())
+			why, _, _ := strings.Cut(f.Err.Error(), "\n")
+			what = strings.TrimSpace(what + " refused: " + why)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Digest, "-"), what)
 	}

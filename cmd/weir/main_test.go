@@ -63,11 +63,6 @@ func everythingServer(t testing.TB) string {
 	return program(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 }
 
-// nativeHost is the example of another team's interceptor server.
-func nativeHost(t testing.TB) string {
-	return program(t, "github.com/weir-mcp/weir/examples/native-host")
-}
-
 // output is what one run of the command line gave.
 type output struct {
 	code        int

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -32,10 +31,17 @@ func newPlan(std streams) *cobra.Command {
 		Long: "plan asks every host what it offers and shows the chain that the gateway would run: order, host and effective\n" +
 			"policy of each interceptor and where that came from, and what was left out and why.",
 		Example: "  weir plan --config weir.yaml\n  weir plan --hosts ./interceptors --event tools/call --phase request",
-		Args:    exactly(0, "flags only"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%s takes flags only; did you mean --hosts %s?", cmd.CommandPath(), args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if event != "" && !abi.IsEvent(event) {
-				return usagef("--event %q is not an event; name one, such as tools/call", event)
+			if event != "" {
+				if err := checkEvent(std, event); err != nil {
+					return err
+				}
 			}
 			if phase != "" && !abi.Phase(phase).Valid() {
 				return usagef("--phase %q is neither request nor response", phase)
@@ -67,8 +73,8 @@ func newPlan(std streams) *cobra.Command {
 // planned is the shape of weir plan --json.
 type planned struct {
 	Plans []*chain.Plan `json:"plans"`
-	// Unmatched says which entries of the policy match nothing that is listed.
-	Unmatched []string `json:"unmatched,omitempty"`
+	// Warnings says what is wrong with the policy, as far as the lists tell.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // plansOf makes the plans of all events in question, those that do nothing left
@@ -83,16 +89,13 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}}
-	for _, u := range a.policy.Unmatched(listings) {
-		all.Unmatched = append(all.Unmatched, u.String())
-	}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: a.warnings(listings, file.Boundary)}
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
 				continue
 			}
-			plan := chain.NewPlan(listings, a.policy, e, p, directionOf(file.Boundary, e, p), "")
+			plan := a.plan(listings, file.Boundary, e, p)
 			if event != "" || !plan.Empty() {
 				all.Plans = append(all.Plans, plan)
 			}
@@ -107,25 +110,21 @@ func eventsToPlan(listings []chain.Listing, only string) []string {
 	if only != "" {
 		return []string{only}
 	}
-	events := []string{
-		abi.ToolsList, abi.ToolsCall, abi.PromptsList, abi.PromptsGet, abi.ResourcesList, abi.ResourcesRead,
-		abi.ResourcesSubscribe, abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList,
-	}
 	var custom []string
 	for _, l := range listings {
 		for _, hooked := range abi.SupportedEvents(l.Interceptors) {
-			if abi.IsEvent(hooked) && !slices.Contains(events, hooked) {
+			if abi.IsEvent(hooked) && !slices.Contains(mcpEvents, hooked) {
 				custom = append(custom, hooked)
 			}
 		}
 	}
 	slices.Sort(custom)
-	return append(events, slices.Compact(custom)...)
+	return slices.Concat(mcpEvents, slices.Compact(custom))
 }
 
 // directionOf is the direction in which the gateway meets an event: sampling,
 // elicitation and roots are asked for by the server (protocol.md §6).
-func directionOf(boundary config.Boundary, event string, phase abi.Phase) chain.Direction {
+func directionOf(boundary config.Boundary, event string, phase abi.Phase) abi.Direction {
 	initiator := relay.Client
 	switch event {
 	case abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList:
@@ -135,15 +134,12 @@ func directionOf(boundary config.Boundary, event string, phase abi.Phase) chain.
 	if boundary == config.Server {
 		guard = relay.GuardBackend
 	}
-	if guard.Direction(initiator, phase) == relay.Receiving {
-		return chain.Receiving
-	}
-	return chain.Sending
+	return guard.Direction(initiator, phase)
 }
 
 func (p *planned) print(std streams) error {
-	for _, u := range p.Unmatched {
-		fmt.Fprintf(std.out, "warning: %s\n", u)
+	for _, w := range p.Warnings {
+		fmt.Fprintf(std.out, "warning: %s\n", w)
 	}
 	if len(p.Plans) == 0 {
 		_, err := fmt.Fprintln(std.out, "nothing is governed: no interceptor hooks any event")
@@ -169,7 +165,7 @@ func printPlan(std streams, plan *chain.Plan) error {
 			fmt.Fprintf(w, "\t\t\t\tfails: %v\n", s.Refused)
 		}
 	}
-	if len(plan.Steps()) == 0 {
+	if plan.Empty() {
 		fmt.Fprintln(w, "  passes untouched")
 	}
 	for _, f := range plan.Failures() {
@@ -199,7 +195,7 @@ func settingsText(s *chain.Step) string {
 		text += ", timeout " + s.Timeout.Value.String() + from(s.Timeout.From)
 	}
 	if s.Config.Value != nil {
-		text += ", config " + string(json.RawMessage(s.ConfigShown)) + from(s.Config.From)
+		text += ", config " + string(s.ConfigShown) + from(s.Config.From)
 	}
 	if s.Hooks.From.Origin == chain.FromPolicy {
 		text += ", hooks " + hooksText(s.Hooks.Value) + from(s.Hooks.From)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -20,12 +21,17 @@ import (
 // byte. What the server asks for is answered from replies, by method.
 type rawSession struct {
 	t       testing.TB
+	cmd     *exec.Cmd
 	in      io.WriteCloser
 	lines   chan string
 	replies map[string]string // method → result, as spelled
 	sent    []string
 	seen    []string
-	end     func() // ends the session and waits for the process
+	errs    *buffer
+	pid     int
+	code    int // once it has ended
+	killed  bool
+	ended   sync.Once
 }
 
 func startRaw(t testing.TB, command []string, replies map[string]string) *rawSession {
@@ -35,13 +41,11 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	errs := &buffer{}
-	cmd.Stderr = errs
+	s := &rawSession{t: t, cmd: cmd, in: in, lines: make(chan string, 1024), replies: replies, errs: &buffer{}}
+	cmd.Stderr = s.errs
 	require.NoError(t, cmd.Start())
-	s := &rawSession{t: t, in: in, lines: make(chan string, 1024), replies: replies}
-	read := make(chan struct{})
+	s.pid = cmd.Process.Pid
 	go func() {
-		defer close(read)
 		defer close(s.lines)
 		r := bufio.NewReader(out)
 		for {
@@ -54,21 +58,64 @@ func startRaw(t testing.TB, command []string, replies map[string]string) *rawSes
 			}
 		}
 	}()
-	s.end = sync.OnceFunc(func() {
-		in.Close()
-		for line := range s.lines { // a server that writes to the end must not block
-			s.seen = append(s.seen, line)
-		}
-		<-read
-		_ = cmd.Wait()
-	})
 	t.Cleanup(func() {
-		s.end()
 		if t.Failed() {
-			t.Logf("stderr of %v:\n%s", command, errs)
+			s.kill()
+			t.Logf("stderr of %v:\n%.20000s", command, s.errs)
 		}
+		s.end()
 	})
 	return s
+}
+
+// end closes the input and waits until the process has ended.
+func (s *rawSession) end() {
+	s.t.Helper()
+	s.in.Close()
+	s.wait()
+}
+
+// wait waits until the process has ended. What it writes to the end is seen.
+func (s *rawSession) wait() {
+	s.t.Helper()
+	s.ended.Do(func() {
+		late := time.AfterFunc(patience, func() {
+			s.t.Errorf("%v does not end", s.cmd.Args)
+			_ = s.cmd.Process.Kill()
+		})
+		defer late.Stop()
+		for line := range s.lines {
+			s.seen = append(s.seen, line)
+		}
+		_ = s.cmd.Wait()
+		s.code = s.cmd.ProcessState.ExitCode()
+		if !s.killed {
+			s.requireProtocolOnly()
+		}
+	})
+}
+
+// requireProtocolOnly says that nothing but messages was written, each as one
+// whole line.
+func (s *rawSession) requireProtocolOnly() {
+	s.t.Helper()
+	for _, line := range s.seen {
+		if _, err := wire.Read([]byte(line)); err != nil || !strings.HasSuffix(line, "\n") {
+			s.t.Errorf("%v wrote %q to its stdout, which is no message: %v", s.cmd.Args, line, err)
+		}
+	}
+}
+
+// kill ends the process the hard way.
+func (s *rawSession) kill() {
+	s.killed = true
+	_ = s.cmd.Process.Kill()
+	s.end()
+}
+
+func (s *rawSession) signal(sig os.Signal) {
+	s.t.Helper()
+	require.NoError(s.t, s.cmd.Process.Signal(sig))
 }
 
 // send writes one line as it is.
@@ -102,7 +149,7 @@ func (s *rawSession) call(line string) string {
 
 // reply answers what the server asks, with a result or, where the reply begins
 // with "error:", with the error behind that.
-func (s *rawSession) reply(m *wire.Message) {
+func (s *rawSession) reply(m wire.Message) {
 	s.t.Helper()
 	result, ok := s.replies[m.Method]
 	require.True(s.t, ok, "the server asks for %s", m.Method)
@@ -157,6 +204,8 @@ func (s *rawSession) next() string {
 var (
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|\d\d?:\d\d:\d\d( [AP]M)?`)
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}`)
+	pidText    = regexp.MustCompile(`"text":"(\d+)"`)
+	taskID     = regexp.MustCompile(`"taskId":"([^"]+)"`)
 )
 
 // masked is the lines seen without what differs between two direct runs, too:

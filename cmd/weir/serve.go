@@ -57,14 +57,19 @@ func settings(path string) (*config.File, error) {
 }
 
 func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir, addr string) error {
-	var listener net.Listener
-	if addr != "" {
-		var err error
-		if listener, err = listenLoopback(addr); err != nil {
-			return err
-		}
-		defer listener.Close()
+	if addr == "" {
+		return serveFolder(ctx, std, log, file, dir, nil)
 	}
+	listener, err := listenLoopback(addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	return serveFolder(ctx, std, log, file, dir, listener)
+}
+
+// serveFolder serves over HTTP on the listener, or over stdio without one.
+func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir string, listener net.Listener) error {
 	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,10 +59,9 @@ func joinNames(names []string) string {
 	return s
 }
 
-// openTarget opens a TARGET. The weir.yaml at config, if there is one, says under
+// openTarget opens a TARGET. The weir.yaml at path, if there is one, says under
 // what limits, grants, pins and trust the modules of a folder or file run.
 func openTarget(ctx context.Context, std streams, where string, command []string, path string) (*target, error) {
-	log := newLogger(std.err, slog.LevelWarn)
 	file, err := settings(path)
 	if err != nil {
 		return nil, err
@@ -68,13 +69,20 @@ func openTarget(ctx context.Context, std streams, where string, command []string
 	if path != "" && (command != nil || config.IsURL(where)) {
 		return nil, usagef("%s is for the modules of a folder or a file, which TARGET is not; leave it out", path)
 	}
+	// What goes wrong is the command's own error; a host's warnings are for a
+	// gateway, where operations depend on it.
+	quiet := hosts.Options{Logger: newLogger(std.err, slog.LevelError)}
 	switch {
 	case command != nil:
-		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: os.Environ()}, hosts.Options{Logger: log}))
+		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: hosts.Environment(nil)}, quiet))
 	case config.IsURL(where):
-		return openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, hosts.Options{Logger: log}))
+		t, err := openRemote(ctx, hosts.HTTP("target", hosts.Endpoint{URL: where}, quiet))
+		if u, e := url.Parse(where); err != nil && e == nil && strings.Trim(u.Path, "/") == "" {
+			return nil, fmt.Errorf("%w; interceptor servers mostly answer at a path: try %s", err, u.JoinPath("mcp"))
+		}
+		return t, err
 	default:
-		return openLocal(ctx, std, log, where, file)
+		return openLocal(ctx, std, newLogger(std.err, slog.LevelWarn), where, file)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -29,12 +30,12 @@ func newVersion(std streams) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version, the engines and the module ABI",
 		Args:  exactly(0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			engine, err := newEngine(std, false)
 			if err != nil {
 				return err
 			}
-			defer engine.Close(nil)
+			defer engine.Close(context.WithoutCancel(cmd.Context()))
 			fmt.Fprintf(std.out, "weir %s\nengine %s\nmodule ABI %d\n%s %s/%s\n",
 				buildVersion(), engine.Name(), abi.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil

@@ -56,7 +56,7 @@ func BenchmarkPlan(b *testing.B) {
 			ls := listed(&instant{name: "h"}, n/2, n/2)
 			b.ReportAllocs()
 			for b.Loop() {
-				NewPlan(ls, policy, abi.ToolsCall, abi.Request, Sending, "2025-11-25")
+				NewPlan(ls, policy, abi.ToolsCall, abi.Request, abi.Sending, "2025-11-25")
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func BenchmarkWave(b *testing.B) {
 }
 
 func benchmark(b *testing.B, ls []Listing) {
-	plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, Sending, "")
+	plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	x := NewExecutor(Options{})
 	b.ReportAllocs()
 	for b.Loop() {

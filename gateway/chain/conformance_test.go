@@ -22,7 +22,7 @@ type scenario struct {
 	policy    []Entry
 	event     string // tools/call when empty
 	phase     abi.Phase
-	direction Direction
+	direction abi.Direction
 	version   string
 	payload   string // {"name":"t"} when empty
 	timeout   time.Duration
@@ -200,7 +200,7 @@ func TestConformance(t *testing.T) {
 		{name: "C19_sending_mutation_block", hosts: one(mutator("m", broken), validator("v", pass), validator("w", pass, audit), sink("s", recorded)),
 			status: StatusMutationFailed, effects: "m=blocked", calls: "h/m", aborted: "m:trap"},
 		{name: "C20_receiving_validation_block", hosts: one(mutator("m", tag), validator("v", reject), sink("s", recorded)),
-			direction: Receiving,
+			direction: abi.Receiving,
 			status:    StatusValidationFailed, effects: "v=blocked", calls: "h/v", aborted: "v:rejected"},
 		{name: "C21_no_hooks", hosts: one(validator("v", reject, hooks(abi.Hooks{}))),
 			status: StatusSuccess},
@@ -260,7 +260,7 @@ func TestChainCases(t *testing.T) {
 	rows := []scenario{
 		{name: "redactor_and_guard_agree", hosts: pair, payload: secret,
 			status: StatusSuccess, effects: "redactor=applied guard=passed", calls: "h/guard h/redactor", final: redacted},
-		{name: "receiving_side_order", hosts: pair, payload: secret, direction: Receiving,
+		{name: "receiving_side_order", hosts: pair, payload: secret, direction: abi.Receiving,
 			status: StatusValidationFailed, effects: "guard=blocked", calls: "h/guard", aborted: "guard:rejected"},
 		{name: "server2_before_server1", hosts: func() []*mock {
 			return []*mock{host("host1", mutator("a", tag, priority(1000))), host("host2", mutator("z", tag, priority(-1000)))}
@@ -291,11 +291,11 @@ func TestChainCases(t *testing.T) {
 		{name: "timeout_is_named_mutator", hosts: one(mutator("m", hangs)), timeout: second, took: second,
 			status: StatusTimeout, effects: "m=blocked", calls: "h/m", aborted: "m:timeout"},
 		{name: "timeout_is_named_mutator_receiving", hosts: one(mutator("m", hangs), validator("v", pass), sink("s", recorded)),
-			direction: Receiving, timeout: second, took: second,
+			direction: abi.Receiving, timeout: second, took: second,
 			status: StatusTimeout, effects: "v=passed s=started m=blocked", calls: "h/m h/s h/v", aborted: "m:timeout"},
 		{name: "slow_sink", hosts: one(validator("v", pass), sink("fails", broken), sink("never", hangs), sink("slow", after(10*second, recorded))),
 			status: StatusSuccess, effects: "v=passed fails=started never=started slow=started", calls: "h/fails h/never h/slow h/v"},
-		{name: "slow_sink_receiving", hosts: one(mutator("m", tag), sink("slow", after(10*second, recorded))), direction: Receiving,
+		{name: "slow_sink_receiving", hosts: one(mutator("m", tag), sink("slow", after(10*second, recorded))), direction: abi.Receiving,
 			status: StatusSuccess, effects: "slow=started m=applied", calls: "h/m h/slow", final: `{"name":"t+m"}`},
 	}
 	for name, payload := range map[string]string{"null": "null", "absent": "", "number": "7", "no_name": "{}", "string": `"x"`,
@@ -336,7 +336,7 @@ func TestChainCases(t *testing.T) {
 func TestSameNameTwoHostsIsStable(t *testing.T) {
 	hosts := []*mock{host("second", mutator("m", tag)), host("first", mutator("m", tag))}
 	for range 1000 {
-		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		require.Equal(t, "second", plan.steps[0].Host)
 		require.Equal(t, "first", plan.steps[1].Host)
 	}
@@ -356,7 +356,7 @@ func TestBadHintOneDescriptor(t *testing.T) {
 		}
 		page, err := abi.ReadPage([]byte(`{"interceptors":[` + strings.Join(list, ",") + `]}`))
 		require.NoError(t, err)
-		plan := NewPlan([]Listing{{Host: host("h"), Interceptors: page.Interceptors, Skipped: page.Skipped}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan([]Listing{{Host: host("h"), Interceptors: page.Interceptors, Skipped: page.Skipped}}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		require.Equal(t, "h/a h/b h/d h/e", shown(plan), bad)
 		require.Equal(t, "h/c:malformed", left(plan), bad)
 		require.False(t, plan.Blocked())

@@ -43,7 +43,7 @@ var local = chain.Listing{Host: natives{}, Interceptors: []abi.Descriptor{
 }}
 
 func Example() {
-	plan := chain.NewPlan([]chain.Listing{local}, nil, abi.ToolsCall, abi.Request, chain.Sending, "2025-11-25")
+	plan := chain.NewPlan([]chain.Listing{local}, nil, abi.ToolsCall, abi.Request, abi.Sending, "2025-11-25")
 	x := chain.NewExecutor(chain.Options{})
 	for _, params := range []string{
 		`{"name":"login","arguments":{"password":"hunter2"}}`,
@@ -72,7 +72,7 @@ func ExampleNewPlan() {
 		fmt.Println(err)
 		return
 	}
-	plan := chain.NewPlan([]chain.Listing{local}, policy, abi.ToolsCall, abi.Request, chain.Receiving, "")
+	plan := chain.NewPlan([]chain.Listing{local}, policy, abi.ToolsCall, abi.Request, abi.Receiving, "")
 	for _, s := range plan.Steps() {
 		fmt.Printf("%s on %s: %s (%s), priority %d (%s)\n", s.Name, s.Host, s.Mode.Value, s.Mode.From, s.Priority.Value, s.Priority.From)
 	}
@@ -97,7 +97,7 @@ func ExampleSinks_Drain() {
 		fmt.Println(r.Name, r.Effect, r.Err.Reason)
 	}})
 	trail := chain.Listing{Host: natives{}, Interceptors: []abi.Descriptor{{Name: "trail", Type: abi.Sink, Hooks: abi.OnBoth("*")}}}
-	plan := chain.NewPlan([]chain.Listing{trail}, nil, abi.ToolsCall, abi.Request, chain.Sending, "")
+	plan := chain.NewPlan([]chain.Listing{trail}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	out := chain.NewExecutor(chain.Options{Sinks: sinks}).Execute(context.Background(), plan, chain.Operation{Payload: json.RawMessage(`{"name":"t"}`)})
 	grace, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -118,7 +118,7 @@ func (r *run) execute() {
 		payload = json.RawMessage("{}")
 	}
 	final, modified := payload, false
-	if r.plan.direction == Sending {
+	if r.plan.direction == abi.Sending {
 		final, modified = r.mutate(payload)
 		r.validate(final)
 		r.sink(requester, final)

@@ -20,7 +20,7 @@ import (
 var input = json.RawMessage(`{"name":"t"}`)
 
 // execute runs one operation against hosts with everything at its default.
-func execute(t *testing.T, op Operation, direction Direction, entries []Entry, hosts ...*mock) Outcome {
+func execute(t *testing.T, op Operation, direction abi.Direction, entries []Entry, hosts ...*mock) Outcome {
 	t.Helper()
 	policy, err := NewPolicy(entries)
 	require.NoError(t, err)
@@ -45,9 +45,9 @@ func TestExecution(t *testing.T) {
 		}, status: StatusSuccess, effects: "a=applied b=applied v=passed w=passed", calls: "one/b one/v two/a two/w", final: `{"name":"t+a+b"}`},
 		{name: "validators_block_what_mutators_changed", hosts: one(mutator("m", tag), validator("v", reject), sink("s", recorded)),
 			status: StatusValidationFailed, effects: "m=discarded v=blocked", calls: "h/m h/v", aborted: "v:rejected"},
-		{name: "receiving_all_pass", hosts: one(mutator("m", tag), validator("v", pass), sink("s", recorded)), direction: Receiving,
+		{name: "receiving_all_pass", hosts: one(mutator("m", tag), validator("v", pass), sink("s", recorded)), direction: abi.Receiving,
 			status: StatusSuccess, effects: "v=passed s=started m=applied", calls: "h/m h/s h/v", final: `{"name":"t+m"}`},
-		{name: "receiving_mutation_block_after_sinks", hosts: one(mutator("m", broken), validator("v", pass), sink("s", recorded)), direction: Receiving,
+		{name: "receiving_mutation_block_after_sinks", hosts: one(mutator("m", broken), validator("v", pass), sink("s", recorded)), direction: abi.Receiving,
 			status: StatusMutationFailed, effects: "v=passed s=started m=blocked", calls: "h/m h/s h/v", aborted: "m:trap"},
 		{name: "first_in_plan_order_decides", hosts: one(validator("a", after(half, broken)), validator("b", reject)), took: half,
 			status: StatusInterceptorFailed, effects: "a=blocked b=blocked", calls: "h/a h/b", aborted: "a:trap"},
@@ -75,7 +75,7 @@ func TestExecution(t *testing.T) {
 		{name: "requester_leaves_during_validation", hosts: one(validator("v", hangs, failOpen), validator("w", hangs), validator("x", reject), sink("s", recorded)),
 			cancel: half, timeout: second, took: half,
 			status: StatusCancelled, effects: "v=cancelled w=cancelled x=blocked", calls: "h/v h/w h/x"},
-		{name: "requester_leaves_while_receiving", hosts: one(mutator("m", hangs), validator("v", pass), sink("s", after(10*second, recorded))), direction: Receiving,
+		{name: "requester_leaves_while_receiving", hosts: one(mutator("m", hangs), validator("v", pass), sink("s", after(10*second, recorded))), direction: abi.Receiving,
 			cancel: half, timeout: second, took: half,
 			status: StatusCancelled, effects: "v=passed s=started m=cancelled", calls: "h/m h/s h/v"},
 		{name: "modified_to_the_same_bytes", hosts: one(mutator("m", replace(`{"name":"t"}`))),
@@ -111,7 +111,7 @@ func TestDeafHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				out := execute(t, Operation{Payload: input, Timeout: time.Second}, Sending, nil, host("h", validator("v", does, failOpen), validator("w", does, failOpen)))
+				out := execute(t, Operation{Payload: input, Timeout: time.Second}, abi.Sending, nil, host("h", validator("v", does, failOpen), validator("w", does, failOpen)))
 				require.Equal(t, time.Second, time.Since(start))
 				require.Equal(t, "v=ignored w=ignored", effects(&out))
 				require.Equal(t, abi.ReasonTimeout, out.Results[0].Err.Reason)
@@ -125,7 +125,7 @@ func TestDeafHosts(t *testing.T) {
 // deadline, however long the others of its wave take.
 func TestLateAnswersAreTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := execute(t, Operation{Payload: input}, Sending,
+		out := execute(t, Operation{Payload: input}, abi.Sending,
 			[]Entry{{Interceptor: "b", Timeout: ptr(time.Second)}, {Interceptor: "c", Timeout: ptr(time.Second)}},
 			host("h", validator("a", after(10*time.Second, pass)), validator("b", deaf(5*time.Second, pass), failOpen), validator("c", deaf(time.Second/2, pass))))
 		require.Equal(t, "a=passed b=ignored c=passed", effects(&out))
@@ -139,7 +139,7 @@ func TestAbandonedCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := host("stuck", validator("v", deaf(time.Hour, pass), failOpen))
 		fine := host("fine", validator("w", pass))
-		plan := NewPlan(listings([]*mock{stuck, fine}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{stuck, fine}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		x := NewExecutor(Options{Abandoned: 3})
 		for i := range 10 {
 			out := x.Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
@@ -168,12 +168,12 @@ func TestAggregateRunsFromArrival(t *testing.T) {
 		arrived := time.Now()
 		time.Sleep(700 * time.Millisecond) // a connect in progress, say
 		h := host("h", validator("v", hangs))
-		out := execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, Sending, nil, h)
+		out := execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, abi.Sending, nil, h)
 		require.Equal(t, StatusTimeout, out.Status)
 		require.Equal(t, 300*time.Millisecond, out.TotalDuration)
 		require.Equal(t, time.Second, out.Results[0].Err.Limit, "the limit that fired")
 
-		out = execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, Sending, nil, h)
+		out = execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, abi.Sending, nil, h)
 		require.Equal(t, StatusTimeout, out.Status, "all the time is gone before the plan starts")
 		require.Len(t, h.called("v"), 1)
 	})
@@ -181,7 +181,7 @@ func TestAggregateRunsFromArrival(t *testing.T) {
 
 func TestRequestersDeadlineIsADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		out := NewExecutor(Options{}).Execute(ctx, plan, Operation{Payload: input, Timeout: time.Minute})
@@ -199,7 +199,7 @@ func TestWhatAHostIsGiven(t *testing.T) {
 		who := &abi.Context{SessionID: "s"}
 		request := json.RawMessage(`{"name":"asked"}`)
 		for _, phase := range []abi.Phase{abi.Request, abi.Response} {
-			plan := NewPlan(listings([]*mock{h}, nil), policy, abi.ToolsCall, phase, Sending, "")
+			plan := NewPlan(listings([]*mock{h}, nil), policy, abi.ToolsCall, phase, abi.Sending, "")
 			out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Request: request, Context: who, Timeout: time.Second})
 			require.True(t, out.Released())
 		}
@@ -214,7 +214,7 @@ func TestWhatAHostIsGiven(t *testing.T) {
 
 func TestEmptyPayload(t *testing.T) {
 	h := host("h", validator("v", pass), mutator("m", unmodified))
-	plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsList, abi.Request, Sending, "")
+	plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsList, abi.Request, abi.Sending, "")
 	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{})
 	require.True(t, out.Released())
 	require.False(t, out.Modified)
@@ -225,7 +225,7 @@ func TestEmptyPayload(t *testing.T) {
 // TestUntouchedBytes: what nobody changed is the very memory that came in.
 func TestUntouchedBytes(t *testing.T) {
 	payload := json.RawMessage("{\"name\":\"t\", \"n\":1e400,\n \"u\":\"<>&\\ud800\"}")
-	for _, direction := range []Direction{Sending, Receiving} {
+	for _, direction := range []abi.Direction{abi.Sending, abi.Receiving} {
 		out := execute(t, Operation{Payload: payload}, direction, nil, host("h", validator("v", pass), mutator("m", unmodified), mutator("o", tag, audit), sink("s", recorded)))
 		require.True(t, out.Released())
 		require.Same(t, &payload[0], &out.FinalPayload[0])
@@ -235,7 +235,7 @@ func TestUntouchedBytes(t *testing.T) {
 
 // TestSinksSeeWhatValidationSaw, whatever a mutator does afterwards.
 func TestSinksSeeWhatValidationSaw(t *testing.T) {
-	for direction, want := range map[Direction]string{Sending: `{"name":"t+m"}`, Receiving: `{"name":"t"}`} {
+	for direction, want := range map[abi.Direction]string{abi.Sending: `{"name":"t+m"}`, abi.Receiving: `{"name":"t"}`} {
 		synctest.Test(t, func(t *testing.T) {
 			h := host("h", mutator("m", tag), validator("v", pass), sink("s", recorded))
 			out := execute(t, Operation{Payload: input}, direction, nil, h)
@@ -249,7 +249,7 @@ func TestSinksSeeWhatValidationSaw(t *testing.T) {
 
 func TestAbortSaysWhoAndWhy(t *testing.T) {
 	findings := []abi.Message{{Path: "$.name", Message: "no", Severity: abi.SeverityError}}
-	out := execute(t, Operation{Payload: input}, Sending, []Entry{{Interceptor: "v", As: "x"}},
+	out := execute(t, Operation{Payload: input}, abi.Sending, []Entry{{Interceptor: "v", As: "x"}},
 		host("h", validator("v", verdict(false, "", findings...)), validator("w", verdict(false, "", abi.Message{Message: "later"}))))
 	require.Equal(t, &Abort{Interceptor: "w", Host: "h", Type: abi.Validation, Reason: ReasonRejected, Messages: []abi.Message{{Message: "later"}}}, out.Aborted)
 	require.Equal(t, findings, out.Results[1].Result.Messages, "the copy's verdict is kept too")
@@ -281,7 +281,7 @@ func TestSummary(t *testing.T) {
 		"failure":                             {broken, Summary{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := execute(t, Operation{Payload: input}, Sending, nil, host("h", validator("v", c.does, audit)))
+			out := execute(t, Operation{Payload: input}, abi.Sending, nil, host("h", validator("v", c.does, audit)))
 			require.Equal(t, c.want, out.Validation)
 		})
 	}
@@ -305,7 +305,7 @@ func TestSingleCallsSpawnNothing(t *testing.T) {
 	h := host("h", mutator("m", mine(tag)), mutator("n", mine(tag)), validator("v", mine(pass)), validator("w", mine(pass)))
 	ls := listings([]*mock{h}, nil)
 	ls[0].Host = promptMock{h}
-	plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, Sending, "")
+	plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Minute})
 	require.True(t, out.Released(), "%+v", out)
 	require.Equal(t, map[string]bool{"m": true, "n": true, "v": false, "w": true}, seen)
@@ -326,7 +326,7 @@ func TestPromptHostsFailAlike(t *testing.T) {
 			h := host("h", validator("v", c.does))
 			ls := listings([]*mock{h}, nil)
 			ls[0].Host = promptMock{h}
-			plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, Sending, "")
+			plan := NewPlan(ls, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 			out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
 			require.False(t, out.Released(), name)
 			require.Equal(t, c.want, out.Results[0].Err.Reason, name)
@@ -345,7 +345,7 @@ func TestOnePlanManyAtOnce(t *testing.T) {
 		})),
 		host("two", mutator("b", tag), validator("w", broken, failOpen), sink("s", broken)),
 	}
-	plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+	plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	var mu sync.Mutex
 	reports := map[Effect]int{}
 	sinks := NewSinks(SinkOptions{PerSink: 1000, Observe: func(r SinkReport) {
@@ -388,7 +388,7 @@ func TestOfTwoDeadlinesTheEarlierIsNamed(t *testing.T) {
 		{time.Second, 0, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+			plan := NewPlan(listings([]*mock{host("h", mutator("m", hangs))}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 			ctx, cancel := context.WithTimeout(t.Context(), c.own)
 			defer cancel()
 			out := NewExecutor(Options{}).Execute(ctx, plan, Operation{Payload: input, Timeout: c.aggregate})
@@ -401,7 +401,7 @@ func TestOfTwoDeadlinesTheEarlierIsNamed(t *testing.T) {
 // TestTheRequesterLeavesDuringAWave: nobody is told of a verdict that came
 // before.
 func TestTheRequesterLeavesDuringAWave(t *testing.T) {
-	for _, direction := range []Direction{Sending, Receiving} {
+	for _, direction := range []abi.Direction{abi.Sending, abi.Receiving} {
 		synctest.Test(t, func(t *testing.T) {
 			h := host("h", validator("v", reject), validator("w", hangs), mutator("m", tag), sink("s", recorded))
 			plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, direction, "")

@@ -42,7 +42,7 @@ func TestOutcomeJSON(t *testing.T) {
 				validator("guard", verdict(false, abi.SeverityWarn, finding)), sink("trail", recorded)),
 			host("team", validator("slow", after(20*time.Millisecond, pass))),
 		}
-		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		x := NewExecutor(Options{})
 		out := x.Execute(t.Context(), plan, Operation{Payload: json.RawMessage(`{"amp":"<&>","name":"t"}`)})
 		golden(t, "outcome_released.json", out.AppendJSON(nil))
@@ -57,11 +57,11 @@ func TestOutcomeJSON(t *testing.T) {
 
 		policy, err := NewPolicy([]Entry{{Interceptor: "slow", Timeout: ptr(5 * time.Millisecond)}})
 		require.NoError(t, err)
-		plan = NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, Receiving, "")
+		plan = NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, abi.Receiving, "")
 		out = x.Execute(t.Context(), plan, Operation{Payload: input})
 		golden(t, "outcome_timeout.json", out.AppendJSON(nil))
 
-		plan = NewPlan([]Listing{{Host: hosts[0], Err: errors.New("connection refused")}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan = NewPlan([]Listing{{Host: hosts[0], Err: errors.New("connection refused")}}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		out = x.Execute(t.Context(), plan, Operation{Payload: input})
 		golden(t, "outcome_discovery.json", out.AppendJSON(nil))
 	})
@@ -71,7 +71,7 @@ func TestSinkReportJSON(t *testing.T) {
 	var told reports
 	sinks := NewSinks(SinkOptions{Observe: told.observe})
 	synctest.Test(t, func(t *testing.T) {
-		plan := NewPlan(listings([]*mock{host("h", sink("trail", after(2*time.Millisecond, dropped)))}, nil), nil, abi.ToolsCall, abi.Response, Receiving, "")
+		plan := NewPlan(listings([]*mock{host("h", sink("trail", after(2*time.Millisecond, dropped)))}, nil), nil, abi.ToolsCall, abi.Response, abi.Receiving, "")
 		sinks = NewSinks(SinkOptions{Observe: told.observe})
 		NewExecutor(Options{Sinks: sinks}).Execute(t.Context(), plan, Operation{Payload: input})
 		require.NoError(t, sinks.Drain(t.Context()))
@@ -100,7 +100,7 @@ func TestPlanJSON(t *testing.T) {
 // TestRecordsAreOneLine: what an interceptor says cannot forge a log line.
 func TestRecordsAreOneLine(t *testing.T) {
 	says := twisted(verdict(true, "", abi.Message{Message: "a\r\nb"}), func(r *abi.Result) { r.Info = json.RawMessage("{\r\n\"a\":\n1}") })
-	out := execute(t, Operation{Payload: json.RawMessage("{\n\"name\":\"t\"}")}, Sending, nil, host("h", validator("v", says), validator("w", pass), mutator("m", unmodified)))
+	out := execute(t, Operation{Payload: json.RawMessage("{\n\"name\":\"t\"}")}, abi.Sending, nil, host("h", validator("v", says), validator("w", pass), mutator("m", unmodified)))
 	record := out.AppendRecord(nil)
 	require.True(t, json.Valid(record))
 	require.NotContains(t, string(record), "\n")

@@ -52,7 +52,7 @@ type story struct {
 	hosts     []*actor
 	entries   []Entry
 	phase     abi.Phase
-	direction Direction
+	direction abi.Direction
 	version   string
 	deadline  time.Duration
 	cancel    time.Duration // never for math.MaxInt64
@@ -129,7 +129,7 @@ func invent(r *rand.Rand) *story {
 			return abi.PriorityHint{}
 		}
 	}
-	s := &story{phase: abi.Phase(pick("request", "request", "response")), direction: Direction(r.IntN(2)), version: pick("", "2025-11-25"), cancel: never}
+	s := &story{phase: abi.Phase(pick("request", "request", "response")), direction: abi.Direction(r.IntN(2)), version: pick("", "2025-11-25"), cancel: never}
 	// No two moments of a story coincide: delays are multiples of 10 ms,
 	// timeouts end in 3, the deadline in 5, and the requester leaves at a 7.
 	s.deadline = time.Duration(r.IntN(12)*10+45) * time.Millisecond
@@ -570,7 +570,7 @@ func (s *story) play(parts []part) ending {
 			calls = append(calls, p.host+"/"+p.Name)
 		}
 	}
-	if s.direction == Sending {
+	if s.direction == abi.Sending {
 		mutations()
 		validations()
 		sinks()

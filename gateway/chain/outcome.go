@@ -90,7 +90,7 @@ type Outcome struct {
 	Status    Status
 	Event     string
 	Phase     abi.Phase
-	Direction Direction
+	Direction abi.Direction
 	// Results holds each step that was called, or that counts as a failure, in
 	// plan order. Steps that were never reached are not in it.
 	Results []StepResult

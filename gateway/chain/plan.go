@@ -93,7 +93,7 @@ type DiscoveryFailure struct {
 type Plan struct {
 	event           string
 	phase           abi.Phase
-	direction       Direction
+	direction       abi.Direction
 	protocolVersion string
 
 	steps                         []Step // in the order of passes
@@ -110,7 +110,7 @@ type Plan struct {
 // NewPlan is pure: equal arguments give equal plans, whatever the order of the
 // descriptors within a list. It keeps parts of the descriptors; do not change
 // them afterwards.
-func NewPlan(listings []Listing, policy *Policy, event string, phase abi.Phase, direction Direction, protocolVersion string) *Plan {
+func NewPlan(listings []Listing, policy *Policy, event string, phase abi.Phase, direction abi.Direction, protocolVersion string) *Plan {
 	p := &Plan{event: event, phase: phase, direction: direction, protocolVersion: protocolVersion}
 	if !abi.IsEvent(event) || !phase.Valid() {
 		return p
@@ -292,7 +292,7 @@ func (p *Plan) addUnavailable(l *Listing, err error) {
 // UTF-8 is the order of Unicode scalar values; only mutations have a priority.
 func (p *Plan) order() {
 	pass := [...]abi.Type{abi.Mutation, abi.Validation, abi.Sink}
-	if p.direction == Receiving {
+	if p.direction == abi.Receiving {
 		pass = [...]abi.Type{abi.Validation, abi.Sink, abi.Mutation}
 	}
 	rank := func(t abi.Type) int { return slices.Index(pass[:], t) }
@@ -424,7 +424,7 @@ func (p *Plan) Event() string { return p.event }
 func (p *Plan) Phase() abi.Phase { return p.phase }
 
 // Direction is the direction that the plan is for.
-func (p *Plan) Direction() Direction { return p.direction }
+func (p *Plan) Direction() abi.Direction { return p.direction }
 
 // ProtocolVersion is the negotiated version that the plan is for, "" if unknown.
 func (p *Plan) ProtocolVersion() string { return p.protocolVersion }

@@ -17,7 +17,7 @@ func planOf(t *testing.T, entries []Entry, hosts ...*mock) *Plan {
 	t.Helper()
 	policy, err := NewPolicy(entries)
 	require.NoError(t, err)
-	return NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, Sending, "2025-11-25")
+	return NewPlan(listings(hosts, nil), policy, abi.ToolsCall, abi.Request, abi.Sending, "2025-11-25")
 }
 
 // shown is the steps of a plan as host/name, in order.
@@ -294,13 +294,13 @@ func TestPlanOrder(t *testing.T) {
 		mutator("f", tag, hint(abi.PhasePriority(ptr[int32](1), ptr[int32](-1)))), mutator("e", tag))
 	for _, c := range []struct {
 		phase     abi.Phase
-		direction Direction
+		direction abi.Direction
 		want      string
 	}{
-		{abi.Request, Sending, "h/e h/f h/c h/d h/a h/b"},
-		{abi.Response, Sending, "h/f h/e h/c h/d h/a h/b"},
-		{abi.Request, Receiving, "h/c h/d h/a h/b h/e h/f"},
-		{abi.Response, Receiving, "h/c h/d h/a h/b h/f h/e"},
+		{abi.Request, abi.Sending, "h/e h/f h/c h/d h/a h/b"},
+		{abi.Response, abi.Sending, "h/f h/e h/c h/d h/a h/b"},
+		{abi.Request, abi.Receiving, "h/c h/d h/a h/b h/e h/f"},
+		{abi.Response, abi.Receiving, "h/c h/d h/a h/b h/f h/e"},
 	} {
 		p := NewPlan(listings([]*mock{everything}, nil), nil, abi.ToolsCall, c.phase, c.direction, "")
 		require.Equal(t, c.want, shown(p))
@@ -313,17 +313,17 @@ func TestPlanOrder(t *testing.T) {
 func TestNotAnEvent(t *testing.T) {
 	hosts := []*mock{host("h", validator("v", reject)), {name: "dead", err: errors.New("down")}}
 	for _, method := range []string{"initialize", "ping", "tasks/result", "notifications/progress", abi.MethodInvoke, "*", "tools/*", ""} {
-		p := NewPlan(listings(hosts, nil), nil, method, abi.Request, Sending, "")
+		p := NewPlan(listings(hosts, nil), nil, method, abi.Request, abi.Sending, "")
 		require.True(t, p.Empty(), method)
 	}
-	require.True(t, NewPlan(listings(hosts, nil), nil, abi.ToolsCall, "both", Sending, "").Empty())
-	require.False(t, NewPlan(listings(hosts, nil), nil, "acme/thing", abi.Request, Sending, "").Empty())
+	require.True(t, NewPlan(listings(hosts, nil), nil, abi.ToolsCall, "both", abi.Sending, "").Empty())
+	require.False(t, NewPlan(listings(hosts, nil), nil, "acme/thing", abi.Request, abi.Sending, "").Empty())
 }
 
 func TestListingWithoutAHost(t *testing.T) {
-	p := NewPlan([]Listing{{Interceptors: []abi.Descriptor{validator("v", pass).Descriptor}}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+	p := NewPlan([]Listing{{Interceptors: []abi.Descriptor{validator("v", pass).Descriptor}}}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	require.True(t, p.Blocked())
-	p = NewPlan([]Listing{{Err: errors.New("x"), FailOpen: true}}, nil, abi.ToolsCall, abi.Request, Sending, "")
+	p = NewPlan([]Listing{{Err: errors.New("x"), FailOpen: true}}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 	require.True(t, p.Empty())
 }
 

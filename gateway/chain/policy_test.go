@@ -112,7 +112,7 @@ func TestPolicyKeepsItsOwnCopy(t *testing.T) {
 	entries[0].Config[2] = 'b'
 	entries[0].Hooks[0].Events[0] = abi.PromptsGet
 	*entries[0].FailOpen = false
-	plan := NewPlan(listings([]*mock{host("h", validator("v", pass))}, nil), p, abi.ToolsCall, abi.Request, Sending, "")
+	plan := NewPlan(listings([]*mock{host("h", validator("v", pass))}, nil), p, abi.ToolsCall, abi.Request, abi.Sending, "")
 	require.Len(t, plan.Steps(), 1)
 	require.JSONEq(t, `{"a":1}`, string(plan.Steps()[0].Config.Value))
 	require.True(t, plan.Steps()[0].FailOpen.Value)

@@ -25,7 +25,7 @@ const farewell = 100 * time.Millisecond
 type SinkReport struct {
 	Event     string
 	Phase     abi.Phase
-	Direction Direction
+	Direction abi.Direction
 	StepResult
 }
 

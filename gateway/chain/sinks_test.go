@@ -51,7 +51,7 @@ func TestSlowSink(t *testing.T) {
 			sink("not recorded", func(_ context.Context, inv abi.Invocation) (abi.Result, error) { return echo(abi.Sink, inv), nil }))
 		policy, err := NewPolicy([]Entry{{Interceptor: "never", Timeout: ptr(time.Minute)}})
 		require.NoError(t, err)
-		plan := NewPlan(listings([]*mock{h}, nil), policy, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{h}, nil), policy, abi.ToolsCall, abi.Request, abi.Sending, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		out := NewExecutor(Options{Sinks: sinks}).Execute(ctx, plan, Operation{Payload: input, Timeout: time.Second})
 		cancel() // the operation is over; its sinks are not
@@ -91,7 +91,7 @@ func TestSinksAreBounded(t *testing.T) {
 		sinks := NewSinks(SinkOptions{InFlight: 5, Observe: told.observe})
 		stuck, good := sink("stuck", hangs), sink("good", after(time.Second, recorded))
 		h, other := host("h", stuck, good), host("other", stuck, good)
-		plan := NewPlan(listings([]*mock{h, other}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{h, other}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		x := NewExecutor(Options{Sinks: sinks})
 		run := func() string {
 			out := x.Execute(t.Context(), plan, Operation{Payload: input})
@@ -118,7 +118,7 @@ func TestStuckSinkLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sinks := NewSinks(SinkOptions{InFlight: 100, PerSink: 2})
 		hosts := []*mock{host("h", sink("stuck", hangs), sink("good", recorded)), host("other", sink("stuck", recorded))}
-		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings(hosts, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		x := NewExecutor(Options{Sinks: sinks})
 		for i := range 5 {
 			out := x.Execute(t.Context(), plan, Operation{Payload: input})
@@ -141,7 +141,7 @@ func TestDrain(t *testing.T) {
 		var told reports
 		sinks := NewSinks(SinkOptions{Observe: told.observe})
 		h := host("h", sink("s", after(time.Second, recorded)))
-		plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		x := NewExecutor(Options{Sinks: sinks})
 		run := func() string {
 			out := x.Execute(t.Context(), plan, Operation{Payload: input})
@@ -170,7 +170,7 @@ func TestSinksRunAfterTheDeadline(t *testing.T) {
 		h := host("h", mutator("m", hangs, failOpen), sink("s", after(10*time.Second, recorded)))
 		var told reports
 		sinks := NewSinks(SinkOptions{Observe: told.observe})
-		plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, Sending, "")
+		plan := NewPlan(listings([]*mock{h}, nil), nil, abi.ToolsCall, abi.Request, abi.Sending, "")
 		out := NewExecutor(Options{Sinks: sinks}).Execute(t.Context(), plan, Operation{Payload: input, Timeout: time.Second})
 		require.Equal(t, "m=ignored s=started", effects(&out))
 		require.NoError(t, sinks.Drain(t.Context()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -206,7 +207,7 @@ func (h *Host) report(old, next *state, err error) {
 	switch {
 	case err != nil && h.life.Err() != nil: // closing
 	case err != nil && (old == nil || old.listing.Err == nil || old.listing.Err.Error() != errText(next.listing.Err)):
-		h.log.Warn("the host cannot be listed; its events are blocked unless it fails open", "error", err)
+		h.log.Warn("the host cannot be listed; what it may guard is blocked until it answers, unless it fails open", "error", err)
 	case err == nil && old != nil && old.listing.Err != nil:
 		h.log.Info("the host answers again", "interceptors", len(next.listing.Interceptors))
 	}
@@ -240,7 +241,7 @@ func sameSkip(a, b abi.Skipped) bool {
 func clip(s string) string {
 	const most = 1 << 10
 	if len(s) > most {
-		return s[:most] + "…"
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/internal/logbook"
 )
 
 const soon = 20 * time.Second // an outer limit, never a measure
@@ -239,9 +240,9 @@ func TestSet_staleListsAreFetchedAgain(t *testing.T) {
 }
 
 func TestSet_skippedIsLoggedOnce(t *testing.T) {
-	var log logBuffer
+	var log logbook.Book
 	web := serveHTTP(t, scripts["bad hint"], true)
-	h := HTTP("remote", Endpoint{URL: web.URL}, Options{Logger: log.logger()})
+	h := HTTP("remote", Endpoint{URL: web.URL}, Options{Logger: log.Text()})
 	s := NewSet([]*Host{h}, SetOptions{})
 	closing(t, s)
 	l, _ := s.Listings(t.Context())
@@ -262,8 +263,8 @@ func TestStdio_environment(t *testing.T) {
 		name, _, _ := strings.Cut(v, "=")
 		require.Contains(t, []string{"PATH", "HOME", "LANG", "TMPDIR", "MODE"}, name)
 	}
-	var log logBuffer
-	s := NewSet([]*Host{stdioHost(t, "environment", Options{Logger: log.logger()})}, SetOptions{})
+	var log logbook.Book
+	s := NewSet([]*Host{stdioHost(t, "environment", Options{Logger: log.Text()})}, SetOptions{})
 	l, _ := s.Listings(t.Context())
 	require.NoError(t, l[0].Err)
 	require.NoError(t, s.Close(t.Context()))
@@ -272,8 +273,8 @@ func TestStdio_environment(t *testing.T) {
 }
 
 func TestStdio_noiseIsBoundedAndHarmless(t *testing.T) {
-	var log logBuffer
-	s := NewSet([]*Host{stdioHost(t, "noisy", Options{Logger: log.logger()})}, SetOptions{})
+	var log logbook.Book
+	s := NewSet([]*Host{stdioHost(t, "noisy", Options{Logger: log.Text()})}, SetOptions{})
 	l, _ := s.Listings(t.Context())
 	require.NoError(t, l[0].Err)
 	require.NoError(t, s.Close(t.Context()))

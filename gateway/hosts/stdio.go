@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/weir-mcp/weir/internal/processgroup"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -82,7 +83,7 @@ func (h *Host) start(p Process) (*process, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would be everything
 	}
-	ownGroup(cmd)
+	processgroup.Own(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -102,7 +103,9 @@ func (h *Host) start(p Process) (*process, error) {
 	_ = out.Close()
 	_ = errOut.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the command does not start: %w", err), stdin.Close(), stdout.Close(), stderr.Close())
+		_ = stdout.Close() // a command that does not start has closed its own end
+		_ = stderr.Close()
+		return nil, fmt.Errorf("the command does not start: %w", err)
 	}
 	run := &process{cmd: cmd, stdin: stdin, exited: make(chan struct{}),
 		answers: &answers{lines: wire.NewLineReader(stdout, MaxAnswer+envelopeBytes), closer: stdout, log: h.log}}
@@ -113,7 +116,7 @@ func (h *Host) start(p Process) (*process, error) {
 	})
 	go func() {
 		err := cmd.Wait()
-		killGroup(cmd) // what it left behind, which also ends the pipes
+		processgroup.Kill(cmd) // what it left behind, which also ends the pipes
 		reading.Wait()
 		h.log.Debug("the command ended", "command", p.Command[0], "error", err)
 		close(run.exited)
@@ -137,9 +140,9 @@ func (p *process) stop(ctx context.Context, _ <-chan struct{}) {
 		return false
 	}
 	if !step(closeGrace / 4) {
-		terminateGroup(p.cmd)
+		processgroup.Terminate(p.cmd)
 		if !step(closeGrace / 4) {
-			killGroup(p.cmd)
+			processgroup.Kill(p.cmd)
 			<-p.exited
 		}
 	}

@@ -27,6 +27,7 @@ const (
 	textDuplicates  = "a governed message must not have duplicate member names"
 	textBlocked     = "blocked by an interceptor"
 	textFailed      = "blocked because an interceptor could not decide"
+	textUnlisted    = "blocked because an interceptor that may have a say is not available"
 )
 
 func appendError(dst, id []byte, code int, text string) []byte {
@@ -49,8 +50,11 @@ func (s *session) blockedAnswer(requester *peer, f *flight, b blocking) []byte {
 	details := s.Blocked.Details == DetailsAlways || s.Blocked.Details == DetailsAuto && s.Boundary.guards(requester.side)
 	data := b.appendData(nil, details)
 	code, text := codeInternal, textFailed
-	if b.Reason == reasonValidation {
+	switch b.Reason {
+	case reasonValidation:
 		code, text = codeInvalidParams, textBlocked
+	case reasonDiscovery:
+		text = textUnlisted
 	}
 	if s.Blocked.ToolResult && f.isToolCall() && !f.asTask {
 		return wire.AppendResult(nil, f.id(), b.appendToolResult(nil, text, data, details))

@@ -424,12 +424,12 @@ func TestBoundaryDecidesTheDirection(t *testing.T) {
 		b         Boundary
 		initiator Side
 		phase     abi.Phase
-		want      Direction
+		want      abi.Direction
 	}{
-		{GuardClient, Client, abi.Request, Sending}, {GuardClient, Client, abi.Response, Receiving},
-		{GuardClient, Backend, abi.Request, Receiving}, {GuardClient, Backend, abi.Response, Sending},
-		{GuardBackend, Client, abi.Request, Receiving}, {GuardBackend, Client, abi.Response, Sending},
-		{GuardBackend, Backend, abi.Request, Sending}, {GuardBackend, Backend, abi.Response, Receiving},
+		{GuardClient, Client, abi.Request, abi.Sending}, {GuardClient, Client, abi.Response, abi.Receiving},
+		{GuardClient, Backend, abi.Request, abi.Receiving}, {GuardClient, Backend, abi.Response, abi.Sending},
+		{GuardBackend, Client, abi.Request, abi.Receiving}, {GuardBackend, Client, abi.Response, abi.Sending},
+		{GuardBackend, Backend, abi.Request, abi.Sending}, {GuardBackend, Backend, abi.Response, abi.Receiving},
 	} {
 		require.Equal(t, c.want, c.b.Direction(c.initiator, c.phase), "%+v", c)
 	}

@@ -46,6 +46,8 @@ func (s *session) requestWork(from *peer, m *wire.Message, f *flight) (w request
 		w.strict = true
 		if f.payload = m.Params; f.payload == nil {
 			f.payload = emptyObject
+		} else {
+			f.size += len(m.Raw)
 		}
 	}
 	if !w.decide && s.mayAnswer(from, m.Params, f.version) {
@@ -116,7 +118,9 @@ func (s *session) responseWork(requester *peer, m *wire.Message, f *flight) (boo
 	if f.governedAs != "" && isObject(m.Result) &&
 		(f.asTask || requester.side == Backend || s.governs(AnyEvent, abi.Response, requester.side, f.version)) {
 		if id := taskOf(m.Result); id != "" {
-			s.names.addTask(requester.side, id, f.governedAs)
+			if !s.names.addTask(requester.side, id, f.governedAs) {
+				return false, errTaskTaken
+			}
 		}
 	}
 	if f.governedAs != "" && s.governs(f.governedAs, abi.Response, requester.side, f.version) {

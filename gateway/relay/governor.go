@@ -20,31 +20,14 @@ const (
 // guards says whether the side is the guarded one.
 func (b Boundary) guards(s Side) bool { return (b == GuardClient) == (s == Client) }
 
-// Direction is which way an operation crosses the boundary (protocol.md §1).
-type Direction uint8
-
-// The directions.
-const (
-	Sending Direction = iota
-	Receiving
-)
-
-// String is the direction in lower case.
-func (d Direction) String() string {
-	if d == Receiving {
-		return "receiving"
-	}
-	return "sending"
-}
-
 // Direction gives the direction of a phase of an operation that the given side
 // initiated: what leaves the guarded side is sent, what reaches it is received
 // (protocol.md §6).
-func (b Boundary) Direction(initiator Side, phase abi.Phase) Direction {
+func (b Boundary) Direction(initiator Side, phase abi.Phase) abi.Direction {
 	if b.guards(initiator) == (phase == abi.Request) {
-		return Sending
+		return abi.Sending
 	}
-	return Receiving
+	return abi.Receiving
 }
 
 // AnyEvent as the event of a [Scope] asks about all events together.
@@ -56,7 +39,7 @@ type Scope struct {
 	Event string
 	Phase abi.Phase
 	// Direction follows from boundary, initiator and phase.
-	Direction Direction
+	Direction abi.Direction
 	// ProtocolVersion is the negotiated one, a date, or empty while unknown.
 	ProtocolVersion string
 }
@@ -110,6 +93,7 @@ type Block struct {
 const (
 	reasonValidation = "validation_failed"
 	reasonMutation   = "mutation_failed"
+	reasonDiscovery  = "discovery_failed"
 	reasonFailed     = "interceptor_failed"
 )
 

@@ -45,6 +45,7 @@ type part struct {
 var (
 	errMalformed     = errors.New("malformed")
 	errUnknownAnswer = errors.New("an answer that fits no request")
+	errTaskTaken     = errors.New("the id of its task is that of a task of another method, or too long")
 )
 
 // each is [wire.Members] with offsets of the values.
@@ -147,7 +148,9 @@ func (s *session) requestPart(name string, b []byte) (*part, error) {
 	if !ok {
 		return nil, errMalformed
 	}
-	s.names.addInput(name, method)
+	if !s.names.addInput(name, method) {
+		return nil, errMalformed
+	}
 	if !abi.IsEvent(method) {
 		return nil, nil
 	}

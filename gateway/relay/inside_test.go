@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
 )
 
 // protocol.md §6 "No way round".
@@ -108,7 +110,7 @@ func TestEmbeddedRequest(t *testing.T) {
 	t.Run("is governed", func(t *testing.T) {
 		sc, got := answered(t, guard, pending(`{ "a":`+sample+` ,"b": {"method":"roots/list"}, "c":{"method":"ping","params":{"t":"secret"}},"d":`+sample+`}`))
 		require.Equal(t, result("1", pending(`{ "a":{"method":"sampling/createMessage","params":{"t":"***"}} ,"b": {"method":"roots/list","params":{"r":1}}, "c":{"method":"ping","params":{"t":"secret"}},"d":{"method":"sampling/createMessage","params":{"t":"***"}}}`)), got)
-		require.Equal(t, Receiving, sc.governor.operations()[0].Direction)
+		require.Equal(t, abi.Receiving, sc.governor.operations()[0].Direction)
 		require.Equal(t, Backend, sc.governor.operations()[0].Initiator)
 	})
 	t.Run("blocked, the whole result is", func(t *testing.T) {
@@ -165,7 +167,7 @@ func TestEmbeddedAnswer(t *testing.T) {
 			sc.client.send(call("1", retry(`{"k":`+answer+`}`)))
 			sc.backend.gets(call("1", retry(`{"k":`+want+`}`)))
 			for _, op := range sc.governor.operations() {
-				require.Equal(t, Sending, op.Direction)
+				require.Equal(t, abi.Sending, op.Direction)
 			}
 		}
 	})

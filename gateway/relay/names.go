@@ -3,9 +3,12 @@ package relay
 import (
 	"slices"
 	"sync"
+
+	"github.com/weir-mcp/weir/abi"
 )
 
-// longName is the longest task id or request name that is remembered, in bytes.
+// longName is the longest task id, request name or method that is remembered,
+// in bytes.
 const longName = 256
 
 // names remembers, for the length of a session, which method made which task
@@ -25,10 +28,21 @@ func newNames(limit int) *names {
 	return n
 }
 
-func (n *names) addTask(requester Side, id, method string) {
+// addTask notes which method made a task. It is false where that would let the
+// task's result pass as that of another method: when the id names a task of
+// another method already, and when it cannot be remembered and what is not
+// known counts as something else than it is.
+func (n *names) addTask(requester Side, id, method string) bool {
+	if len(id) > longName || len(method) > longName {
+		return requester == Backend || method == abi.ToolsCall
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if maker, known := n.tasks[requester].of[id]; known {
+		return maker == method
+	}
 	n.tasks[requester].put(id, method)
+	return true
 }
 
 func (n *names) task(requester Side, id string) string {
@@ -38,14 +52,25 @@ func (n *names) task(requester Side, id string) string {
 }
 
 // addInput notes the method of a request inside a result. One name may stand
-// for several requests over time; an answer is governed as each.
-func (n *names) addInput(name, method string) {
+// for several requests over time; an answer is governed as each. It is false
+// when the method cannot be remembered beside the others: the answer would be
+// governed as those alone. A name that is too long is not noted, and its answer
+// counts as one whose request was never seen.
+func (n *names) addInput(name, method string) bool {
+	if len(method) > longName {
+		return false
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	methods := n.inputs.of[name]
-	if !slices.Contains(methods, method) && len(methods) < maxMethods {
-		n.inputs.put(name, append(slices.Clone(methods), method))
+	switch {
+	case slices.Contains(methods, method):
+		return true
+	case len(methods) >= maxMethods:
+		return false
 	}
+	n.inputs.put(name, append(slices.Clone(methods), method))
+	return true
 }
 
 // maxMethods bounds how many methods one name can stand for.

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,7 +75,7 @@ const shownMethod = 128
 
 func shorten(method string) string {
 	if len(method) > shownMethod {
-		return method[:shownMethod]
+		return strings.ToValidUTF8(method[:shownMethod], "")
 	}
 	return method
 }

@@ -15,8 +15,9 @@ type Limits struct {
 	// Marks is how many cancelled requests of one side are remembered; one more
 	// ends the session (protocol.md §6). Default 65,536.
 	Marks int
-	// KeptBytes is how many bytes of requests are kept for the plans of their
-	// responses; further governed requests are refused. Default 256 MiB.
+	// KeptBytes is how many bytes of requests are kept while they wait for their
+	// answers: ids, methods, and what the plans of the responses will want to
+	// see; further requests are refused. Default 256 MiB.
 	KeptBytes int
 	// Plans is how many plans run at once for messages of one side, and
 	// PlanBytes how many bytes those messages have together; above it the
@@ -68,9 +69,12 @@ type Blocked struct {
 type Options struct {
 	// Governor decides. Nil lets everything pass.
 	Governor Governor
+	// Boundary is the guarded side; [GuardClient] by default.
 	Boundary Boundary
-	Blocked  Blocked
-	Limits   Limits
+	// Blocked says how what is blocked is answered.
+	Blocked Blocked
+	// Limits bound the session; zero members are defaults.
+	Limits Limits
 	// Observer is told what happens. Nil counts discards and logs them
 	// to Logger, see [LogObserver].
 	Observer Observer

@@ -139,7 +139,6 @@ func TestThroughARelayAsDirect(t *testing.T) {
 // mute is an end whose peer has said everything already.
 type mute struct {
 	lines   *wire.LineReader
-	ended   chan struct{}
 	written []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -176,7 +177,7 @@ func (s *session) response(from *peer, m *wire.Message, at time.Time) {
 	}
 	switch {
 	case err != nil:
-		s.discard(from, m.Kind, f.method, Discard{Cause: BadResult, Detail: "a governed result must be an object without duplicate names"})
+		s.discard(from, m.Kind, f.method, Discard{Cause: BadResult, Detail: resultDetail(err)})
 		s.finish(requester, f, appendError(nil, f.id(), codeInternal, textBadAnswer))
 	case !governed:
 		s.finish(requester, f, m.Raw)
@@ -185,11 +186,25 @@ func (s *session) response(from *peer, m *wire.Message, at time.Time) {
 	}
 }
 
+func resultDetail(err error) string {
+	if err == errTaskTaken {
+		return err.Error()
+	}
+	return "a governed result must be an object without duplicate names"
+}
+
 // notification passes a notification on. A cancellation is seen to on the way,
-// and what is governed inside one about a task is decided about first.
+// what is governed inside one about a task is decided about first, and one by the
+// name of a governed request does not pass.
 func (s *session) notification(from *peer, m *wire.Message, at time.Time) {
 	if m.Method == methodCancelled {
 		s.cancellation(from, m)
+		return
+	}
+	if abi.IsEvent(m.Method) && s.governs(m.Method, abi.Request, from.side, s.negotiated(m.Params)) {
+		// A request without its id: there is nobody to answer, and a reader that
+		// does not care for ids carries it out.
+		s.discard(from, m.Kind, m.Method, Discard{Cause: BadMessage, Detail: "a governed request must have an id"})
 		return
 	}
 	carries, cause := s.notificationWork(from, m)

@@ -33,6 +33,9 @@ type flight struct {
 	payload []byte
 	// asTask says that the requester asked for a task instead of the result.
 	asTask bool
+	// size is how many bytes the flight keeps alive: the payload holds on to the
+	// message that it is a part of.
+	size int
 
 	state state
 	// unseen says of a marked one that the other side never saw it.
@@ -49,6 +52,7 @@ func newFlight(m *wire.Message) *flight {
 	} else {
 		f.spelled = string(raw)
 	}
+	f.size = len(f.spelled) + len(f.method)
 	return f
 }
 
@@ -59,7 +63,7 @@ type table struct {
 	mu      sync.Mutex
 	flights map[string]*flight
 	marks   int
-	kept    int // bytes of payloads
+	kept    int // bytes that the flights keep alive, marks aside
 	closed  bool
 	limits  Limits
 	emptied chan struct{} // closed when nothing is open, while somebody waits
@@ -88,11 +92,11 @@ func (t *table) enter(f *flight) verdict {
 		return reused
 	case len(t.flights)-t.marks >= t.limits.InFlight:
 		return full
-	case t.kept+len(f.payload) > t.limits.KeptBytes && t.kept > 0:
+	case t.kept+f.size > t.limits.KeptBytes && t.kept > 0:
 		return full
 	}
 	t.flights[f.key] = f
-	t.kept += len(f.payload)
+	t.kept += f.size
 	return entered
 }
 
@@ -107,7 +111,8 @@ func (t *table) pass(f *flight, payload []byte) bool {
 	f.state = asked
 	f.cancel = nil
 	if f.payload != nil {
-		t.kept += len(payload) - len(f.payload)
+		more := len(payload) - len(f.payload)
+		t.kept, f.size = t.kept+more, f.size+more
 		f.payload = payload
 	}
 	return true
@@ -158,8 +163,8 @@ func (t *table) remove(f *flight) {
 }
 
 func (t *table) release(f *flight) {
-	t.kept -= len(f.payload)
-	f.payload = nil
+	t.kept -= f.size
+	f.size, f.payload = 0, nil
 	f.cancel = nil
 }
 
@@ -194,6 +199,8 @@ func (t *table) withdraw(key string) cancellation {
 	f.unseen = f.state == deciding
 	t.release(f)
 	f.state = marked
+	// A mark holds no more than its key, whatever the request was.
+	t.flights[key] = &flight{key: f.key, state: marked, unseen: f.unseen}
 	t.marks++
 	t.noteEmpty()
 	if f.unseen {

@@ -30,7 +30,8 @@ type File struct {
 	Blocked      Blocked
 	// Trust is nil when the file does not speak of it: no signature is looked at.
 	Trust *Trust
-	// LogMessages says whether whole messages may be logged; false by default.
+	// LogMessages lets what interceptors say of a payload into the log, which
+	// never holds payloads themselves; false by default.
 	LogMessages bool
 	// Cache says whether the compile cache is used; true by default.
 	Cache bool

@@ -34,7 +34,7 @@ func (f *File) With(flags Flags) (*File, error) {
 	fail := func(what, wayOut string) { errs = append(errs, &Error{What: what, WayOut: wayOut}) }
 
 	for i, value := range flags.Hosts {
-		h, err := ParseHost(value, i+1)
+		h, err := parseHost(value, i+1)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -87,11 +87,11 @@ func hostsWayOut(hosts []Host) string {
 	return "there are " + list(names, "and")
 }
 
-// ParseHost reads one value of --hosts, [NAME=]DIR or [NAME=]URL. NAME= counts
+// parseHost reads one value of --hosts, [NAME=]DIR or [NAME=]URL. NAME= counts
 // only where NAME is a host's name; without it the host is called host1, host2,
 // … by its position among the --hosts flags, which counts from 1. What begins
 // with http:// or https:// is a URL, everything else a folder (config.md).
-func ParseHost(value string, position int) (Host, *Error) {
+func parseHost(value string, position int) (Host, *Error) {
 	h := Host{Name: fmt.Sprintf("host%d", position), Payload: Bare, Source: "--hosts"}
 	target := location(value)
 	if len(target) < len(value) {

@@ -19,7 +19,10 @@ var arrows = map[string][]string{
 	"guest":                          {"abi", "guest"},
 	"guest/guesttest":                {"abi", "guest"},
 	"internal/wire":                  {},
+	"internal/leak":                  {},
+	"internal/logbook":               {},
 	"internal/need":                  {},
+	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
 	"internal/guestbuild":            {},
 	"internal/guestbuild/buildguest": {"internal/guestbuild"},
@@ -33,9 +36,9 @@ var arrows = map[string][]string{
 	"runtime/library":                {"abi", "internal/wire", "runtime", "runtime/trust"},
 	"runtime/server":                 {"abi", "internal/wire", "runtime/library"},
 	"gateway/chain":                  {"abi", "internal/wire"},
-	"gateway/hosts":                  {"abi", "internal/wire", "gateway/chain"},
+	"gateway/hosts":                  {"abi", "internal/wire", "internal/processgroup", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
-	"gateway":                        {"abi", "internal/wire", "gateway/chain", "gateway/hosts", "gateway/relay"},
+	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/guestbuild", "runtime", "runtime/meter", "runtime/wazero",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
@@ -47,13 +50,13 @@ var arrows = map[string][]string{
 var standardOnly = []string{"abi", "guest", "internal/wire", "runtime/meter", "runtime/store", "runtime/trust"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Name, Dir, Doc string
+	Imports                    []string
 }
 
 func packages(t *testing.T) (all []listed) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Dir,Doc,Imports", module+"/...").Output()
 	require.NoError(t, err)
 	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
 		var p listed

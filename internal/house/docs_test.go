@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,21 +98,28 @@ func TestReadmeShowsTheTwoCommands(t *testing.T) {
 
 func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	for _, p := range packages(t) {
-		dir := filepath.Join(root, strings.TrimPrefix(p.ImportPath, module))
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		require.NoError(t, err)
-		documented := false
-		for _, file := range files {
-			b, err := os.ReadFile(file)
-			require.NoError(t, err)
-			at := strings.Index("\n"+string(b), "\npackage ")
-			documented = documented || at > 0 && !strings.HasSuffix(file, "_test.go") && strings.HasPrefix(lastLine(string(b)[:at]), "//")
-		}
-		require.True(t, documented, "%s has no package comment", p.ImportPath)
+		require.NotEmpty(t, p.Doc, "%s has no package comment", p.ImportPath)
 	}
 }
 
-func lastLine(s string) string {
-	s = strings.TrimSuffix(s, "\n")
-	return s[strings.LastIndex(s, "\n")+1:]
+// A package comment promises; an example that runs shows.
+func TestEveryPackageShowsHowItIsUsed(t *testing.T) {
+	without := []string{
+		"examples", "internal/house", // export nothing
+		"examples/internal/moduletest", "internal/need", // are called by a running test only
+	}
+	for _, p := range packages(t) {
+		pkg := strings.TrimPrefix(p.ImportPath, module+"/")
+		if p.Name == "main" || slices.Contains(without, pkg) {
+			continue
+		}
+		tests, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go")) // whatever system they are for
+		require.NoError(t, err)
+		shown := slices.ContainsFunc(tests, func(file string) bool {
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			return strings.Contains(string(b), "\nfunc Example")
+		})
+		require.True(t, shown, "%s has no Example", p.ImportPath)
+	}
 }

@@ -72,11 +72,11 @@ func (l *Library) Open(ctx context.Context, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s", ErrNoFolder, dir)
+		return fmt.Errorf("%w: %s; create it, or give the folder that holds the modules", ErrNoFolder, dir)
 	case err != nil:
 		return fmt.Errorf("folder of modules: %w", err)
 	case !info.IsDir():
-		return fmt.Errorf("%w: %s is a file", ErrNoFolder, dir)
+		return fmt.Errorf("%w: %s is a file; give the folder that holds the modules", ErrNoFolder, dir)
 	}
 	if _, err := os.ReadDir(dir); err != nil {
 		return fmt.Errorf("folder of modules: %w", err)
@@ -369,12 +369,11 @@ func (f *folder) start(k *file) {
 	}
 	k.loading, k.digest = true, c.digest
 	f.running++
-	f.workers.Add(1)
-	go func() {
-		defer f.workers.Done()
-		s, err := f.l.load(f.ctx, k.name, &c)
-		f.results <- loaded{name: k.name, served: s, err: err}
-	}()
+	name := k.name
+	f.workers.Go(func() {
+		s, err := f.l.load(f.ctx, name, &c)
+		f.results <- loaded{name: name, served: s, err: err}
+	})
 }
 
 // resign notes who has signed the bytes that serve already.
@@ -517,9 +516,8 @@ func (f *folder) replace(name string, s *served, also []*served) bool {
 		}
 		return false
 	})
-	if s == nil {
-		delete(l.problems, name)
-	} else {
+	delete(l.problems, name) // in the same step, so that no status shows what serves as refused
+	if s != nil {
 		i, _ := slices.BinarySearchFunc(l.files, name, func(o *served, name string) int { return strings.Compare(o.file, name) })
 		l.files = slices.Insert(l.files, i, s)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/runtime/library"
 )
 
@@ -33,13 +34,13 @@ func TestFolderThatIsMissing(t *testing.T) {
 
 func TestEmptyFolderIsServedWithOneWarning(t *testing.T) {
 	noLeaks(t)
-	dir, book := t.TempDir(), &logBook{}
+	dir, book := t.TempDir(), &logbook.Book{}
 	o := quick(newFakes())
-	o.Logger = book.logger()
+	o.Logger = book.Text()
 	l := openFolder(t, dir, o)
 	require.Empty(t, l.List())
 	rescan(t, l)
-	require.Equal(t, 1, book.count("level=WARN", "no modules"))
+	require.Equal(t, 1, book.Count("level=WARN", "no modules"))
 	put(t, dir, "a.wasm", "serves a")
 	rescan(t, l)
 	require.Equal(t, []string{"a"}, names(l))
@@ -69,11 +70,11 @@ func TestWhatAModuleIs(t *testing.T) {
 }
 
 func TestModuleThatDoesNotLoadIsLeftOut(t *testing.T) {
-	dir, book := t.TempDir(), &logBook{}
+	dir, book := t.TempDir(), &logbook.Book{}
 	put(t, dir, "bad.wasm", "rubbish")
 	put(t, dir, "good.wasm", "serves good")
 	o := quick(newFakes())
-	o.Logger, o.FileBytes = book.logger(), 100
+	o.Logger, o.FileBytes = book.Text(), 100
 	put(t, dir, "huge.wasm", "serves huge"+strings.Repeat(" ", 100))
 	l := openFolder(t, dir, o)
 	require.Equal(t, []string{"good"}, names(l))
@@ -81,7 +82,7 @@ func TestModuleThatDoesNotLoadIsLeftOut(t *testing.T) {
 		"bad.wasm":  "not a module: 7 bytes",
 		"huge.wasm": "has 111 bytes, more than the limit of 100 for a module file",
 	}, problems(l))
-	require.Equal(t, 1, book.count("level=ERROR", "bad.wasm", "not a module"))
+	require.Equal(t, 1, book.Count("level=ERROR", "bad.wasm", "not a module"))
 }
 
 // A module is all or nothing (field case bad_hint_one_descriptor, its half of a
@@ -156,10 +157,10 @@ func TestSameBytesAreNotLoadedAgain(t *testing.T) {
 }
 
 func TestLastGoodVersionStays(t *testing.T) {
-	dir, f, book := t.TempDir(), newFakes(), &logBook{}
+	dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 	put(t, dir, "a.wasm", "serves a")
 	o := quick(f)
-	o.Logger = book.logger()
+	o.Logger = book.Text()
 	l := openFolder(t, dir, o)
 	good := l.Status()[0].Digest
 	put(t, dir, "a.wasm", "rubbish")
@@ -168,7 +169,7 @@ func TestLastGoodVersionStays(t *testing.T) {
 	status := l.Status()[0]
 	require.Equal(t, good, status.Digest)
 	require.ErrorContains(t, status.Err, "not a module")
-	require.Equal(t, 1, book.count("level=ERROR", "a new version of a module is refused", good))
+	require.Equal(t, 1, book.Count("level=ERROR", "a new version of a module is refused", good))
 	r, err := l.Invoke(t.Context(), call("a"))
 	require.NoError(t, err)
 	require.Equal(t, `"a of serves a"`, string(r.Info))
@@ -181,7 +182,7 @@ func TestLastGoodVersionStays(t *testing.T) {
 
 // Field case half_copied_file.
 func TestHalfCopiedFile(t *testing.T) {
-	dir, f, book := t.TempDir(), newFakes(), &logBook{}
+	dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 	whole := "serves slow " + "slower slowest"
 	f.delay = func(_ context.Context, _, text string) error {
 		if text != whole && strings.HasPrefix(whole, text) {
@@ -190,7 +191,7 @@ func TestHalfCopiedFile(t *testing.T) {
 		return nil
 	}
 	o := quick(f)
-	o.Logger = book.logger()
+	o.Logger = book.Text()
 	l := openFolder(t, dir, o)
 	file, err := os.Create(filepath.Join(dir, "slow.wasm"))
 	require.NoError(t, err)
@@ -201,15 +202,15 @@ func TestHalfCopiedFile(t *testing.T) {
 		rescan(t, l)
 	}
 	require.Equal(t, []string{"slow", "slower", "slowest"}, names(l))
-	require.Equal(t, 1, book.count("level=ERROR"), book)
-	require.Equal(t, 1, book.count("level=INFO", "a module serves"))
+	require.Equal(t, 1, book.Count("level=ERROR"), book)
+	require.Equal(t, 1, book.Count("level=INFO", "a module serves"))
 
 	require.NoError(t, file.Truncate(9)) // in place
 	rescan(t, l)
 	require.Equal(t, []string{"slow", "slower", "slowest"}, names(l), "the last good version stays")
 	require.NoError(t, file.Truncate(3))
 	rescan(t, l)
-	require.Equal(t, 2, book.count("level=ERROR"), book)
+	require.Equal(t, 2, book.Count("level=ERROR"), book)
 	require.NoError(t, file.Close())
 }
 
@@ -340,23 +341,23 @@ func TestChangesAreSeen(t *testing.T) {
 
 func TestFolderThatGoesAndComesBack(t *testing.T) {
 	noLeaks(t)
-	dir, book := filepath.Join(t.TempDir(), "modules"), &logBook{}
+	dir, book := filepath.Join(t.TempDir(), "modules"), &logbook.Book{}
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	put(t, dir, "a.wasm", "serves a")
 	o := quick(newFakes())
-	o.Rescan, o.Logger = 5*time.Millisecond, book.logger()
+	o.Rescan, o.Logger = 5*time.Millisecond, book.Text()
 	l := openFolder(t, dir, o)
 	require.NoError(t, os.RemoveAll(dir))
-	eventually(t, func() bool { return len(l.List()) == 0 && book.count("has gone") > 0 })
+	eventually(t, func() bool { return len(l.List()) == 0 && book.Count("has gone") > 0 })
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	put(t, dir, "b.wasm", "serves b")
 	eventually(t, func() bool { return slices.Equal(names(l), []string{"b"}) })
-	require.Equal(t, 1, book.count("has gone"), book)
-	require.Equal(t, 1, book.count("modules is back"), book)
+	require.Equal(t, 1, book.Count("has gone"), book)
+	require.Equal(t, 1, book.Count("modules is back"), book)
 }
 
 func TestRetries(t *testing.T) {
-	dir, f, book := t.TempDir(), newFakes(), &logBook{}
+	dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 	var good atomic.Bool
 	f.delay = func(context.Context, string, string) error {
 		if good.Load() {
@@ -366,10 +367,10 @@ func TestRetries(t *testing.T) {
 	}
 	put(t, dir, "a.wasm", "serves a")
 	o := quick(f)
-	o.Retry, o.Logger = time.Millisecond, book.logger()
+	o.Retry, o.Logger = time.Millisecond, book.Text()
 	l := openFolder(t, dir, o)
 	eventually(t, func() bool { return f.loadsOf("a.wasm") > 5 })
-	require.Equal(t, 1, book.count("level=ERROR"), "one line, not one a retry")
+	require.Equal(t, 1, book.Count("level=ERROR"), "one line, not one a retry")
 	good.Store(true)
 	eventually(t, func() bool { return len(l.List()) == 1 })
 	require.Empty(t, problems(l))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/runtime/library"
 	"github.com/weir-mcp/weir/runtime/trust"
 )
@@ -73,13 +74,13 @@ func TestSignatures(t *testing.T) {
 		}, "", []string{"not signed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, f, book := t.TempDir(), newFakes(), &logBook{}
+			dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 			put(t, dir, "a.wasm", text)
 			if c.beside != nil {
 				c.beside(t, dir)
 			}
 			o := quick(f)
-			o.Trust, o.Logger = c.policy, book.logger()
+			o.Trust, o.Logger = c.policy, book.Text()
 			l := openFolder(t, dir, o)
 			single, err := library.OpenFile(t.Context(), filepath.Join(dir, "a.wasm"), o)
 			status := l.Status()
@@ -92,7 +93,7 @@ func TestSignatures(t *testing.T) {
 					require.Equal(t, c.signer, s[0].Signer)
 					require.Equal(t, digestOf(text), s[0].Digest)
 				}
-				require.Equal(t, 1, book.count("a module serves", "digest="+digestOf(text), "signer="+c.signer))
+				require.Equal(t, 1, book.Count("a module serves", "digest="+digestOf(text), "signer="+c.signer))
 				return
 			}
 			require.Empty(t, l.List())
@@ -101,7 +102,7 @@ func TestSignatures(t *testing.T) {
 				require.ErrorContains(t, status[0].Err, part)
 				require.ErrorContains(t, err, part)
 			}
-			require.Equal(t, 1, book.count("level=ERROR", "a.wasm"))
+			require.Equal(t, 1, book.Count("level=ERROR", "a.wasm"))
 		})
 	}
 }
@@ -109,10 +110,10 @@ func TestSignatures(t *testing.T) {
 // A change of the signature alone is a change of the module.
 func TestSignatureThatChanges(t *testing.T) {
 	noLeaks(t)
-	dir, f, book := t.TempDir(), newFakes(), &logBook{}
+	dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 	put(t, dir, "a.wasm", text)
 	o := quick(f)
-	o.Trust, o.Logger = trusting(true), book.logger()
+	o.Trust, o.Logger = trusting(true), book.Text()
 	l := openFolder(t, dir, o)
 	require.Empty(t, l.List())
 	signer := func() string { return l.Status()[0].Signer }
@@ -125,7 +126,7 @@ func TestSignatureThatChanges(t *testing.T) {
 	sign(t, dir, "a.wasm", text, teamKey)
 	rescan(t, l)
 	require.Equal(t, teamKey.Public().ID(), signer())
-	require.Equal(t, 1, book.count("signature of a module has changed", teamKey.Public().ID()))
+	require.Equal(t, 1, book.Count("signature of a module has changed", teamKey.Public().ID()))
 	require.Equal(t, 1, f.loadsOf("a.wasm"), "the same bytes are not loaded again")
 
 	// What is refused leaves the last good version in service, as always.
@@ -175,18 +176,18 @@ func TestSignatureIsWatched(t *testing.T) {
 
 // A file that is refused for its bytes is read once, not at every look.
 func TestRefusedFilesAreNotReadAgain(t *testing.T) {
-	dir, book := t.TempDir(), &logBook{}
+	dir, book := t.TempDir(), &logbook.Book{}
 	put(t, dir, "a.wasm", text)
 	sign(t, dir, "a.wasm", text, opsKey)
 	o := quick(newFakes())
-	o.Trust, o.Logger = trusting(false), book.logger()
+	o.Trust, o.Logger = trusting(false), book.Text()
 	o.Pins = map[string]library.Pin{"a.wasm": {SHA256: digestOf("other"), Source: "weir.yaml:3:5"}}
 	o.Retry = time.Millisecond
 	l := openFolder(t, dir, o)
 	for range 20 {
 		rescan(t, l)
 	}
-	require.Equal(t, 1, book.count("level=ERROR"), book)
+	require.Equal(t, 1, book.Count("level=ERROR"), book)
 }
 
 func TestPins(t *testing.T) {

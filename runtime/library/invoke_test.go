@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/runtime/library"
 )
 
@@ -205,8 +206,8 @@ func TestEntries(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			book := &logBook{}
-			l := library.New(library.Options{Entries: row.entries, Logger: book.logger()})
+			book := &logbook.Book{}
+			l := library.New(library.Options{Entries: row.entries, Logger: book.Text()})
 			a, b := withSchema("a", schema), withSchema("b", schema)
 			require.NoError(t, l.Register(a))
 			require.NoError(t, l.Register(b))
@@ -219,7 +220,7 @@ func TestEntries(t *testing.T) {
 			}
 			require.Equal(t, row.want, got)
 			if row.complaint != "" {
-				require.Equal(t, 1, book.count("level=ERROR", row.complaint), book)
+				require.Equal(t, 1, book.Count("level=ERROR", row.complaint), book)
 			} else {
 				require.Empty(t, book.String())
 			}

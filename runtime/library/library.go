@@ -194,11 +194,7 @@ func (l *Library) Status() []File {
 	defer l.mu.Unlock()
 	of := map[string]File{}
 	for _, f := range l.files {
-		status := File{Name: f.file, Digest: f.module.Digest(), Signer: f.signer, Interceptors: []string{}}
-		for _, d := range f.descriptors {
-			status.Interceptors = append(status.Interceptors, d.Name)
-		}
-		of[f.file] = status
+		of[f.file] = File{Name: f.file, Digest: f.module.Digest(), Signer: f.signer, Interceptors: names(f.descriptors)}
 	}
 	for name, err := range l.problems {
 		status := of[name]
@@ -350,12 +346,10 @@ func (l *Library) Close(ctx context.Context) error {
 // ended.
 func (l *Library) retire(f *served) {
 	drained := f.gate.close()
-	l.closing.Add(1)
-	go func() {
-		defer l.closing.Done()
+	l.closing.Go(func() {
 		<-drained
 		l.discard(f.file, f.module)
-	}()
+	})
 }
 
 // discard closes a module that serves nobody.

@@ -225,8 +225,7 @@ func (n *native) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 		return abi.Result{}, n.failed(ctx, &inv, a.err)
 	}
 	r := a.result
-	n.fill(&r, &inv)
-	if err := n.check(&r, &inv); err != nil {
+	if err := n.complete(&r, inv.Phase); err != nil {
 		return abi.Result{}, abi.Failed(inv.Name, inv.Phase, abi.ReasonBadOutput, err)
 	}
 	ms := float64(time.Since(start).Milliseconds())
@@ -252,34 +251,26 @@ func (n *native) failed(ctx context.Context, inv *abi.Invocation, err error) *ab
 	return abi.Failed(inv.Name, inv.Phase, abi.ReasonGuest, err)
 }
 
-func (n *native) fill(r *abi.Result, inv *abi.Invocation) {
-	if r.Type == "" {
-		r.Type = n.descriptor.Type
-	}
-	if r.Interceptor == "" {
-		r.Interceptor = inv.Name
-	}
-	if r.Phase == "" {
-		r.Phase = inv.Phase
-	}
-}
-
-// check holds a native answer to what the strict reader holds a guest's to: its
-// raw parts are spliced into messages.
-func (n *native) check(r *abi.Result, inv *abi.Invocation) error {
-	if err := r.Echoes(inv.Name, n.descriptor.Type, inv.Phase); err != nil {
+// complete fills in what the handler left out, and holds the answer to what the
+// strict reader holds a guest's to: its raw parts are spliced into messages.
+func (n *native) complete(r *abi.Result, phase abi.Phase) error {
+	if err := r.Complete(&n.descriptor, phase); err != nil {
 		return err
 	}
-	parts := map[string]json.RawMessage{"info": r.Info, "payload": r.Payload, "metrics": r.Metrics}
-	for i, s := range r.Suggestions {
-		parts[fmt.Sprintf("suggestions[%d]", i)] = s.Value
+	type part struct {
+		name string
+		raw  json.RawMessage
 	}
-	for name, raw := range parts {
-		if raw == nil {
+	parts := []part{{"info", r.Info}, {"payload", r.Payload}, {"metrics", r.Metrics}}
+	for i, s := range r.Suggestions {
+		parts = append(parts, part{fmt.Sprintf("suggestions[%d]", i), s.Value})
+	}
+	for _, p := range parts {
+		if p.raw == nil {
 			continue
 		}
-		if err := wire.Strict(raw); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := wire.Strict(p.raw); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	_, err := abi.ReadResult(r.AppendJSON(nil))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/library"
@@ -65,9 +66,9 @@ func TestHundredAtOnce(t *testing.T) {
 }
 
 func TestRealModuleHalfCopied(t *testing.T) {
-	dir, book := t.TempDir(), &logBook{}
+	dir, book := t.TempDir(), &logbook.Book{}
 	o := quick(realLoader(t, runtime.DefaultLimits()))
-	o.Logger = book.logger()
+	o.Logger = book.Text()
 	l := openFolder(t, dir, o)
 	whole := wasmtest.Allowing("slow")
 	path := filepath.Join(dir, "slow.wasm")
@@ -81,7 +82,7 @@ func TestRealModuleHalfCopied(t *testing.T) {
 	}
 	require.NoError(t, file.Close())
 	require.Equal(t, []string{"slow"}, names(l))
-	require.Equal(t, 1, book.count("level=ERROR"), book)
+	require.Equal(t, 1, book.Count("level=ERROR"), book)
 	require.NoError(t, os.Truncate(path, 20))
 	rescan(t, l)
 	require.Equal(t, []string{"slow"}, names(l), "the last good version stays")

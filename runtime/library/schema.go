@@ -82,6 +82,18 @@ func resolve(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	return s.Resolve(nil)
 }
 
+// CheckConfig reports what is wrong with a config for the interceptor that d
+// describes, before anybody invokes it: nil when it is an object of d's
+// ConfigSchema. A schema that cannot be used is the interceptor's fault and
+// reported too.
+func CheckConfig(d *abi.Descriptor, config json.RawMessage) *abi.Error {
+	s, err := newSchema(d.ConfigSchema)
+	if err != nil {
+		return abi.BadConfig(d.Name, "configSchema", err)
+	}
+	return s.validate(d.Name, config)
+}
+
 // validate checks a config. A failure is an *abi.Error of the named interceptor
 // with the path of the failing member where it can be told.
 func (s *schema) validate(name string, config json.RawMessage) (failure *abi.Error) {

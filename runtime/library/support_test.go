@@ -1,17 +1,14 @@
 package library_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/leak"
 	"github.com/weir-mcp/weir/runtime/library"
 )
 
@@ -197,73 +195,9 @@ func eventually(t testing.TB, what func() bool) {
 	require.Eventually(t, what, patience, 2*time.Millisecond)
 }
 
-type logBook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-// count is how many records name all of the words.
-func (l *logBook) count(words ...string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-lines:
-	for line := range strings.Lines(l.buf.String()) {
-		for _, w := range words {
-			if !strings.Contains(line, w) {
-				continue lines
-			}
-		}
-		n++
-	}
-	return n
-}
-
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (l *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
-
 // noLeaks fails the test when goroutines or descriptors are left behind it.
 func noLeaks(t testing.TB) {
 	t.Helper()
-	before := descriptors()
-	t.Cleanup(func() {
-		deadline := time.Now().Add(patience)
-		for {
-			stacks := make([]byte, 1<<20)
-			stacks = stacks[:runtime.Stack(stacks, true)]
-			var left []string
-			for g := range strings.SplitSeq(string(stacks), "\n\n") {
-				ours := strings.Contains(g, "weir/runtime/library.") || strings.Contains(g, "fsnotify.")
-				if ours && !strings.Contains(g, "noLeaks") {
-					left = append(left, g)
-				}
-			}
-			after := descriptors()
-			if len(left) == 0 && after <= before {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Errorf("%d descriptors before, %d after; goroutines left:\n%s", before, after, strings.Join(left, "\n\n"))
-				return
-			}
-			time.Sleep(5 * time.Millisecond) // waiting for goroutines to end, with a deadline
-		}
-	})
-}
-
-// descriptors is how many this process holds, 0 where that cannot be told.
-func descriptors() int {
-	open, _ := os.ReadDir("/proc/self/fd")
-	return len(open)
+	leak.Goroutines(t, "weir/runtime/library.", "fsnotify.")
+	leak.Descriptors(t)
 }

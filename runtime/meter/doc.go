@@ -29,6 +29,63 @@
 // [Module.Stripped] gives the bytes to compile: the module without its custom
 // sections, which no engine needs and some read carelessly.
 //
+// # Rewriting
+//
+// [Module.Rewrite] makes of an accepted module one that can be stopped, budgeted
+// and reset, and that computes the same. It
+//
+//   - charges fuel for all that runs, and calls the host when there is none left;
+//   - lowers the declared maxima of memory and tables to the operator's limits,
+//     and notes in a global when growth was refused;
+//   - exports the mutable globals, and tells whether they and the memory are all
+//     state there is, so that a host can save and restore it;
+//   - joins data segments, of which the Go linker emits tens of thousands;
+//   - drops custom sections, and on request takes the start function out of
+//     instantiation.
+//
+// What the host has to provide and finds is named by the constants: the import
+// [ImportName] of [ImportModule], and the exports [ExportFuel], [ExportRefused],
+// [ExportStart] and those of [Rewritten].Globals.
+//
+// # Fuel
+//
+// Fuel is a mutable i64 global. Before each call of the guest the host sets it to
+// what may be used. The guest subtracts from it and calls the host when it finds
+// less than zero, with what is left. The host returns what there is to go on
+// with, or ends the call; that is where it looks at the clock. What has been used
+// is the sum of what was given less what is left.
+//
+// What is charged depends on the module and its input alone, not on the engine,
+// the machine or how the host slices it:
+//
+//   - A body is cut into regions, and each is charged as a whole when it is
+//     entered: the prices of its instructions, as cost.go lists them (one unit
+//     for a simple one, more for divisions, calls and the like, nothing for
+//     block, loop, else, end and nop), and one unit for each value that a call, a
+//     block or a branch passes. Of the arms of an if the dearer counts. A branch
+//     may leave a region early; so it is an upper bound of what runs.
+//   - A region has at most 1,024 units, and what remains to be done of it after a
+//     call has at most 128.
+//   - Entering a function is charged one unit for each 8 of its locals.
+//   - A function without calls and loops of at most 32 units is charged where it
+//     is called. An indirect call is charged 32 in advance in case it leads to one.
+//   - memory.copy, fill and init are charged a unit for each [BytesPerUnit]
+//     bytes, and table.copy, fill and init one for each element, before they
+//     begin, and tested at once. If the length is a constant of at most 512
+//     units it belongs to the region.
+//   - memory.grow and table.grow are charged like memory.fill and table.fill of
+//     what they add, but afterwards, and only if they succeed.
+//
+// Fuel is tested, and the host called if there is none left, at the entry of each
+// function that is not charged by its caller, at the head of each loop, whether
+// or not anything branches to it, where more than 1,024 units would run
+// without, 128 after a call returns, and with each bulk operation. So between two
+// tests runs no more than that, one bulk operation on at most the whole memory,
+// and, where calls return one into the other, 128 units in each of them.
+//
+// A function whose first loop comes straight after at most 24 units is charged
+// for them with every round of the loop instead of by a check of its own.
+//
 // The package knows nothing of engines, hosts, grants or interceptors. What an
 // import or an export has to be called, and how much memory a guest may have, is
 // decided by its caller from what [Module] says.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The kinds of refusal. Every error of [Parse] is an [*Error] that wraps
-// exactly one of them; tell them apart with [errors.Is].
+// The kinds of refusal. Every error of [Parse] and [Module.Rewrite] is
+// an [*Error] that wraps exactly one of them; tell them apart with [errors.Is].
 var (
 	// ErrNotWasm: the bytes do not begin with the magic of a Wasm binary.
 	ErrNotWasm = errors.New("not a WebAssembly module")
@@ -22,6 +22,9 @@ var (
 	// ErrLimit: the module passes a fixed limit; the reason names the limit
 	// and its value.
 	ErrLimit = errors.New("over a limit")
+	// ErrReserved: the module uses a name that belongs to the host; only
+	// [Module.Rewrite] says so.
+	ErrReserved = errors.New("reserved name")
 	// ErrMalformed: the bytes break the binary format, or an index, a name or
 	// a declaration in them is invalid.
 	ErrMalformed = errors.New("malformed")

@@ -44,6 +44,10 @@ func (t ValueType) String() string {
 // isRef reports whether the type is one that tables and segments hold.
 func (t ValueType) isRef() bool { return t == FuncRef || t == ExternRef }
 
+// isNumber reports whether the type is one that a host can read and write as a
+// number of up to 64 bits.
+func (t ValueType) isNumber() bool { return t == I32 || t == I64 || t == F32 || t == F64 }
+
 // FuncType is the signature of a function.
 type FuncType struct {
 	Params, Results []ValueType

@@ -118,6 +118,7 @@ func TestClientOfTheSDK(t *testing.T) {
 				info := session.InitializeResult()
 				require.Contains(t, info.Capabilities.Extensions, abi.ExtensionKey)
 				require.Nil(t, info.Capabilities.Tools)
+				//lint:ignore SA1019 deprecated, and what a client would still find here
 				require.Nil(t, info.Capabilities.Logging)
 
 				raw, err := mcp.CallCustomMethod[*rawParams, *rawResult](t.Context(), session, abi.MethodList, &rawParams{raw: json.RawMessage(`{}`)})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/runtime/server"
 )
 
@@ -59,8 +60,8 @@ func TestErrorTable(t *testing.T) {
 			`{"code":-32603,"message":"the interceptor failed: ` + reason + `","data":{"interceptor":"fails-` + reason + `","reason":"` + reason + `","phase":"request"}}`,
 		})
 	}
-	book := &logBook{}
-	everywhere(t, desk(t), server.Options{Logger: book.logger()}, func(t *testing.T, c wireClient) {
+	book := &logbook.Book{}
+	everywhere(t, desk(t), server.Options{Logger: book.Text()}, func(t *testing.T, c wireClient) {
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
 				require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":`+row.failure+`}`, c.call(t, row.message))

@@ -43,7 +43,7 @@ func (s *Server) Handler() http.Handler {
 		&mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: s.o.MessageBytes, Logger: s.o.Logger,
 		})
-	return &endpoint{s: s, sdk: sdk, origins: http.NewCrossOriginProtection(), slots: s.slots}
+	return &endpoint{s: s, sdk: sdk, origins: http.NewCrossOriginProtection()}
 }
 
 // bodyTime is how long a caller may take to send its message.
@@ -53,7 +53,6 @@ type endpoint struct {
 	s       *Server
 	sdk     http.Handler
 	origins *http.CrossOriginProtection
-	slots   chan struct{}
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -67,8 +66,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case e.slots <- struct{}{}:
-		defer func() { <-e.slots }()
+	case e.s.slots <- struct{}{}:
+		defer func() { <-e.s.slots }()
 	default:
 		w.Header().Set("Retry-After", "1")
 		e.answer(w, http.StatusServiceUnavailable,

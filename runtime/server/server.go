@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -152,8 +153,8 @@ func (s *Server) capabilities(ctx context.Context, c *mcp.ServerCapabilities) *m
 	if c != nil {
 		live = *c
 	}
-	live.Extensions = nil
-	live.AddExtension(abi.ExtensionKey, map[string]any{"supportedEvents": abi.SupportedEvents(s.set.List())})
+	settings := abi.AppendCapability(nil, abi.SupportedEvents(s.set.List()))
+	live.Extensions = map[string]any{abi.ExtensionKey: json.RawMessage(settings)}
 	return &live
 }
 

@@ -29,8 +29,9 @@ var errStuck = errors.New("calls still run or answers are not read; they are lef
 // answered before it returns, for at most 5 s; after that they are cancelled.
 //
 // It returns nil in both cases, and an error when the input cannot be read, the
-// output cannot be written any more, or a call did not end when cancelled. When in is an io.Closer it is closed
-// at the end, so that a read that hangs does not outlive the server.
+// output cannot be written any more, or a call did not end when cancelled. When
+// in is an io.Closer it is closed at the end, so that a read that hangs does not
+// outlive the server.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newConnection(s, in, out)
 	session, err := s.sdk.Connect(withConnection(context.WithoutCancel(ctx)), c, nil)
@@ -101,12 +102,11 @@ var (
 )
 
 func newConnection(s *Server, in io.Reader, out io.Writer) *connection {
-	c := &connection{
+	return &connection{
 		s: s, log: s.o.Logger, in: wire.NewLineReader(in, int(s.o.MessageBytes)), out: out,
 		next: make(chan jsonrpc.Message), done: make(chan struct{}), drained: make(chan struct{}),
 		calls: map[jsonrpc.ID]call{}, byClient: map[string]jsonrpc.ID{},
 	}
-	return c
 }
 
 // Connect starts reading.

@@ -7,25 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/leak"
 	"github.com/weir-mcp/weir/runtime/library"
 	"github.com/weir-mcp/weir/runtime/server"
 )
-
-// patience is an outer bound for things that take milliseconds.
-const patience = 20 * time.Second
 
 // desk is what the tests serve: one interceptor for each row of the error table,
 // and some that answer.
@@ -303,48 +297,8 @@ func invokeSDK(ctx context.Context, s *mcp.ClientSession, inv abi.Invocation) (a
 	return abi.ReadResult(r.raw)
 }
 
-// logBook collects log records as text.
-type logBook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (l *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
-
 // noLeaks fails the test when goroutines of this package or the SDK are left.
 func noLeaks(t testing.TB) {
 	t.Helper()
-	t.Cleanup(func() {
-		deadline := time.Now().Add(patience)
-		for {
-			stacks := make([]byte, 1<<20)
-			stacks = stacks[:runtime.Stack(stacks, true)]
-			var left []string
-			for g := range strings.SplitSeq(string(stacks), "\n\n") {
-				if strings.Contains(g, "runtime/server.(") || strings.Contains(g, "internal/jsonrpc2.") {
-					left = append(left, g)
-				}
-			}
-			if len(left) == 0 {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Errorf("goroutines left:\n%s", strings.Join(left, "\n\n"))
-				return
-			}
-			time.Sleep(5 * time.Millisecond) // waiting for goroutines to end, with a deadline
-		}
-	})
+	leak.Goroutines(t, "runtime/server.(", "internal/jsonrpc2.")
 }
