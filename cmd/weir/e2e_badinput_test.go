@@ -77,11 +77,11 @@ func badModules(t testing.TB) map[string]struct {
 			allowing(r)
 			return r.Bytes()
 		}(), []string{"env", "abort"}},
-		"import-kv": {func() []byte {
-			r := wasmtest.NewReactorWith(func(m *wasmtest.Module) { m.Import("weir", "kv_get", "iiii:i") }, wasmtest.Validator("v"))
+		"import-http": {func() []byte {
+			r := wasmtest.NewReactorWith(func(m *wasmtest.Module) { m.Import("weir", "http", "iiii:i") }, wasmtest.Validator("v"))
 			allowing(r)
 			return r.Bytes()
-		}(), []string{"kv_get", "grants", "kv"}},
+		}(), []string{"weir.http", "grants", "http"}},
 		"describes-nothing": {reactorWith(func(r *wasmtest.Reactor) {
 			r.Describe(`{"interceptors":[]}`)
 			allowing(r)
