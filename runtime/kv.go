@@ -82,9 +82,9 @@ func boundedOwner(kind, id string) string {
 	return fmt.Sprintf("%s#%x", kind, sum)
 }
 
-// kvFuncs are the functions of the grant kv. Each finds out in this order
-// whether the store is there, whether sizes are within their bounds, and whether
-// addresses are inside memory; only the last ends the call.
+// kvFuncs are the functions of the grant kv. Where there is no store they look at
+// nothing else. A size is judged before the address that it goes with, and every
+// address before the store is asked, so that what ends the call changes nothing.
 var kvFuncs = []HostFunc{
 	kvFunc(abi.ImportKVGet, "iiii", kvGet),
 	kvFunc(abi.ImportKVSet, "iiiiI", kvSet),

@@ -445,7 +445,11 @@ func (f *folder) apply(r loaded) {
 		return
 	}
 	d := r.served.module.Digest()
-	f.l.o.Logger.Info("a module serves", "file", k.name, "digest", d, "signer", r.served.signer, "interceptors", names(r.served.descriptors))
+	attrs := []any{"file", k.name, "digest", d, "interceptors", names(r.served.descriptors)}
+	if r.served.signer != "" {
+		attrs = append(attrs, "signer", r.served.signer)
+	}
+	f.l.o.Logger.Info("a module serves", attrs...)
 	f.settle(k)
 }
 

@@ -93,7 +93,10 @@ func TestSignatures(t *testing.T) {
 					require.Equal(t, c.signer, s[0].Signer)
 					require.Equal(t, digestOf(text), s[0].Digest)
 				}
-				require.Equal(t, 1, book.Count("a module serves", "digest="+digestOf(text), "signer="+c.signer))
+				require.Equal(t, 1, book.Count("a module serves", "digest="+digestOf(text)))
+				if c.signer != "" {
+					require.Equal(t, 1, book.Count("a module serves", "signer="+c.signer))
+				}
 				return
 			}
 			require.Empty(t, l.List())
