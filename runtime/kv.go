@@ -93,7 +93,7 @@ var kvFuncs = []HostFunc{
 }
 
 // kvFunc makes a host function whose first two parameters are a key.
-func kvFunc(name, params string, f func(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint64) (int32, error)) HostFunc {
+func kvFunc(name, params string, f func(ctx context.Context, c *call, key string, m Memory, words []uint64) (int32, error)) HostFunc {
 	return HostFunc{
 		Module: abi.ImportModule, Name: name, Type: signature(params, "i"),
 		Call: func(ctx context.Context, m Memory, words []uint64) error {
@@ -105,8 +105,8 @@ func kvFunc(name, params string, f func(ctx context.Context, kv *kvAccess, key s
 				result = abi.KVTooBig
 			default:
 				var key []byte
-				if key, err = kvRange(m, words[0], size); err == nil {
-					result, err = f(ctx, &c.kv, string(key), m, words[2:])
+				if key, err = c.kvRange(m, words[0], size); err == nil {
+					result, err = f(ctx, c, string(key), m, words[2:])
 				}
 			}
 			words[0] = uint64(uint32(result))
@@ -121,7 +121,8 @@ func kvFunc(name, params string, f func(ctx context.Context, kv *kvAccess, key s
 	}
 }
 
-func kvRange(m Memory, at uint64, size uint32) ([]byte, error) {
+// kvRange is a part of memory that a kv function reads or writes.
+func (c *call) kvRange(m Memory, at uint64, size uint32) ([]byte, error) {
 	b, ok := m.Read(uint32(at), size)
 	if !ok {
 		return nil, stopf(abi.ReasonTrap, "%d bytes at %d are not all inside memory", size, uint32(at))
@@ -155,12 +156,12 @@ func ttlOf(word uint64) (time.Duration, bool) {
 }
 
 // kvGet is weir.kv_get(kp, kl, vp, vcap).
-func kvGet(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint64) (int32, error) {
-	to, err := kvRange(m, words[0], uint32(words[1]))
+func kvGet(ctx context.Context, c *call, key string, m Memory, words []uint64) (int32, error) {
+	to, err := c.kvRange(m, words[0], uint32(words[1]))
 	if err != nil {
 		return 0, err
 	}
-	value, ok, err := kv.store.Get(ctx, kv.space, key)
+	value, ok, err := c.kv.store.Get(ctx, c.kv.space, key)
 	switch {
 	case err != nil:
 		return 0, err
@@ -173,7 +174,7 @@ func kvGet(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint
 }
 
 // kvSet is weir.kv_set(kp, kl, vp, vl, ttlMs).
-func kvSet(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint64) (int32, error) {
+func kvSet(ctx context.Context, c *call, key string, m Memory, words []uint64) (int32, error) {
 	if uint32(words[1]) > abi.MaxKVValue {
 		return abi.KVTooBig, nil
 	}
@@ -181,24 +182,24 @@ func kvSet(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint
 	if !ok {
 		return abi.KVInvalid, nil
 	}
-	value, err := kvRange(m, words[0], uint32(words[1]))
+	value, err := c.kvRange(m, words[0], uint32(words[1]))
 	if err != nil {
 		return 0, err
 	}
-	return 0, kv.store.Set(ctx, kv.space, key, value, ttl)
+	return 0, c.kv.store.Set(ctx, c.kv.space, key, value, ttl)
 }
 
 // kvAdd is weir.kv_add(kp, kl, delta, ttlMs, outp).
-func kvAdd(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint64) (int32, error) {
+func kvAdd(ctx context.Context, c *call, key string, m Memory, words []uint64) (int32, error) {
 	ttl, ok := ttlOf(words[1])
 	if !ok {
 		return abi.KVInvalid, nil
 	}
-	out, err := kvRange(m, words[2], 8)
+	out, err := c.kvRange(m, words[2], 8)
 	if err != nil {
 		return 0, err
 	}
-	sum, err := kv.store.Add(ctx, kv.space, key, int64(words[0]), ttl)
+	sum, err := c.kv.store.Add(ctx, c.kv.space, key, int64(words[0]), ttl)
 	if err != nil {
 		return 0, err
 	}
@@ -207,8 +208,8 @@ func kvAdd(ctx context.Context, kv *kvAccess, key string, m Memory, words []uint
 }
 
 // kvDelete is weir.kv_delete(kp, kl).
-func kvDelete(ctx context.Context, kv *kvAccess, key string, _ Memory, _ []uint64) (int32, error) {
-	was, err := kv.store.Delete(ctx, kv.space, key)
+func kvDelete(ctx context.Context, c *call, key string, _ Memory, _ []uint64) (int32, error) {
+	was, err := c.kv.store.Delete(ctx, c.kv.space, key)
 	if err == nil && !was {
 		return abi.KVAbsent, nil
 	}
