@@ -14,15 +14,13 @@ func Unwrap(event string, payload json.RawMessage) (bare json.RawMessage, envelo
 	if method, _, err := m.string(keyMethod); err != nil || method != event {
 		return payload, false
 	}
-	params, ok := m.raw(keyParams)
-	switch {
-	case len(m) == 1:
-		return json.RawMessage("{}"), true
-	case ok:
+	if params, ok := m.raw(keyParams); ok {
 		return params, true
-	default:
-		return payload, false
 	}
+	if len(m) == 1 {
+		return json.RawMessage("{}"), true
+	}
+	return payload, false
 }
 
 // Wrap is the envelope around a bare payload.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +50,8 @@ type Backend struct {
 	*relay.LineEnd
 	args     []string
 	cmd      *exec.Cmd
+	group    *processgroup.Group
 	patience time.Duration
-	exited   chan struct{}
 	stop     sync.Once
 	stopErr  error
 }
@@ -69,10 +70,9 @@ func Start(c Command) (*Backend, error) {
 	if c.Stderr == nil {
 		c.Stderr = os.Stderr
 	}
-	b := &Backend{args: c.Args, patience: c.Patience, exited: make(chan struct{})}
+	b := &Backend{args: c.Args, patience: c.Patience}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Stderr, cmd.Env, cmd.WaitDelay = c.Dir, c.Stderr, environment(os.Environ(), c.Hide, c.Env), linger
-	processgroup.Own(cmd)
 
 	stdin, ours, err := os.Pipe()
 	if err != nil {
@@ -85,7 +85,7 @@ func Start(c Command) (*Backend, error) {
 		return nil, fmt.Errorf("backend %s: %w", b, err)
 	}
 	cmd.Stdin, cmd.Stdout = stdin, stdout
-	err = cmd.Start()
+	b.group, err = processgroup.Start(cmd, linger/2)
 	stdin.Close()
 	stdout.Close()
 	if err != nil {
@@ -94,8 +94,12 @@ func Start(c Command) (*Backend, error) {
 		return nil, fmt.Errorf("backend %s does not start: %w", b, err)
 	}
 	b.cmd = cmd
-	b.LineEnd = relay.Lines(&output{File: out, exited: b.exited}, ours, c.Limit)
-	go b.watch(out)
+	b.LineEnd = relay.Lines(&output{File: out, exited: b.group.Exited()}, ours, c.Limit)
+	go func() {
+		<-b.group.Exited()
+		// A reader that waits now gets what is still to come, but not for ever.
+		_ = out.SetReadDeadline(time.Now().Add(linger))
+	}()
 	return b, nil
 }
 
@@ -131,21 +135,11 @@ func foldName(name string) string {
 // String is the command for messages.
 func (b *Backend) String() string { return fmt.Sprintf("%q", strings.Join(b.args, " ")) }
 
-// watch reaps the process and ends what it leaves behind.
-func (b *Backend) watch(out *os.File) {
-	_ = b.cmd.Wait() // what it was is in ProcessState
-	close(b.exited)
-	// A reader that waits now gets what is still to come, but not for ever.
-	_ = out.SetReadDeadline(time.Now().Add(linger))
-	time.Sleep(linger / 2)
-	processgroup.Kill(b.cmd)
-}
-
 // output is the backend's standard output. Once the backend has ended it ends
 // where nothing more comes, even if somebody else still holds it open.
 type output struct {
 	*os.File
-	exited chan struct{}
+	exited <-chan struct{}
 }
 
 func (o *output) Read(p []byte) (int, error) {
@@ -164,7 +158,7 @@ func (o *output) Read(p []byte) (int, error) {
 // status says how the process ended, or that it has not.
 func (b *Backend) status() string {
 	select {
-	case <-b.exited:
+	case <-b.group.Gone():
 		return b.cmd.ProcessState.String()
 	case <-time.After(linger):
 		return "still running"
@@ -175,18 +169,7 @@ func (b *Backend) status() string {
 // is told to terminate, then it is killed. It returns when it has ended.
 func (b *Backend) Close() error {
 	b.stop.Do(func() {
-		_ = b.CloseWrite()
-		select {
-		case <-b.exited:
-		default:
-			processgroup.Terminate(b.cmd)
-			select {
-			case <-b.exited:
-			case <-time.After(b.patience):
-			}
-		}
-		processgroup.Kill(b.cmd)
-		<-b.exited
+		b.group.Stop(context.Background(), b.CloseWrite, 0, b.patience)
 		b.stopErr = b.LineEnd.Close()
 	})
 	return b.stopErr

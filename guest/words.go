@@ -19,7 +19,8 @@ type (
 	Principal = abi.Principal
 	// Message is one finding of a validator. An empty Severity means error.
 	Message = abi.Message
-	// Severity weighs a finding: [SeverityError] blocks, the others do not.
+	// Severity weighs a finding: [SeverityWarn] and [SeverityInfo] do not block,
+	// everything else does (protocol.md §5).
 	Severity = abi.Severity
 )
 

@@ -18,14 +18,24 @@ func compileGuarded(ctx context.Context, engine Engine, wasm []byte) (code Code,
 	return engine.Compile(ctx, wasm)
 }
 
-func instantiateGuarded(ctx context.Context, code Code, maxPages uint32) (instance Instance, err error) {
+func instantiateGuarded(ctx context.Context, code Code, room Room) (instance Instance, err error) {
 	defer recoverFault(&err)
-	return code.Instantiate(ctx, maxPages)
+	return code.Instantiate(ctx, room)
 }
 
 func callGuarded(ctx context.Context, instance Instance, export string, args ...uint64) (result uint64, err error) {
 	defer recoverFault(&err)
 	return instance.Call(ctx, export, args...)
+}
+
+func captureGuarded(instance Instance) (image Image, err error) {
+	defer recoverFault(&err)
+	return instance.Capture()
+}
+
+func restoreGuarded(instance Instance) (err error) {
+	defer recoverFault(&err)
+	return instance.Restore()
 }
 
 func closeGuarded(c interface{ Close(context.Context) error }) (err error) {

@@ -6,38 +6,43 @@ import (
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
-// The ids of the sections that bounded replaces.
 const (
-	sectionTable  = 4
-	sectionMemory = 5
-
-	wasmHeader = 8
+	sectionTable = 4
+	wasmHeader   = 8
 )
 
-// bounded returns the bytes for the engine: the module without its custom
-// sections, with its tables bounded and its memory unbounded. Engines have no
-// limit for tables other than the declared one, so that one is lowered to the
-// module's limit; the growth of memory is refused by the engine at run time,
-// which then knows that it happened, so the declared limit is lifted here and
-// counts as the instance's own.
-func bounded(m *meter.Module, limits Limits) []byte {
+// bounded returns the module with its tables bounded together. What package
+// meter lowers is the maximum of each table; a module with several of them, of
+// which there are few, is given lower maxima first.
+func bounded(m *meter.Module, limits Limits) (*meter.Module, error) {
+	if len(m.Tables) < 2 {
+		return m, nil
+	}
 	wasm := m.Stripped()
 	out := append(make([]byte, 0, len(wasm)+64), wasm[:wasmHeader]...)
 	for at := wasmHeader; at < len(wasm); {
 		size, n := binary.Uvarint(wasm[at+1:])
-		body := at + 1 + n
-		end := body + int(size)
-		switch id := wasm[at]; id {
-		case sectionTable:
+		end := at + 1 + n + int(size)
+		if id := wasm[at]; id == sectionTable {
 			out = appendSection(out, id, tables(m, limits.TableElements))
-		case sectionMemory:
-			out = appendSection(out, id, memories(m))
-		default:
+		} else {
 			out = append(out, wasm[at:end]...)
 		}
 		at = end
 	}
-	return out
+	return meter.Parse(out)
+}
+
+// rewrite makes of a module what an engine gets: code that stops itself within
+// its limits, and whose state can be put back.
+func rewrite(m *meter.Module, limits Limits) (*meter.Rewritten, error) {
+	m, err := bounded(m, limits)
+	if err != nil {
+		return nil, err
+	}
+	return m.Rewrite(meter.Options{
+		MemoryPages: limits.pages(), TableElements: limits.TableElements, ResetRoom: true, DeferStart: true,
+	})
 }
 
 func appendSection(dst []byte, id byte, body []byte) []byte {
@@ -73,21 +78,4 @@ func tables(m *meter.Module, limit uint32) []byte {
 		b = binary.AppendUvarint(b, uint64(highest))
 	}
 	return b
-}
-
-func memories(m *meter.Module) []byte {
-	if m.Memory == nil || m.Memory.Imported {
-		return []byte{0}
-	}
-	b := []byte{1, 0} // one, without a maximum
-	return binary.AppendUvarint(b, uint64(m.Memory.Min))
-}
-
-// maxPages is how many pages an instance may have: the module's limit, or less
-// where the module says so itself.
-func maxPages(m *meter.Module, limits Limits) uint32 {
-	if m.Memory != nil && m.Memory.HasMax {
-		return min(m.Memory.Max, limits.pages())
-	}
-	return limits.pages()
 }

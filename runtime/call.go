@@ -24,7 +24,12 @@ type call struct {
 
 	clock guestClock
 	log   guestLog
-	kv    kvAccess // of an invocation; none in describe
+	kv    kvAccess // of an invocation; none in describe and rehearsals
+	tank  tank
+
+	// rehearsal: this is a call of the warm-up. What it logs is dropped, and
+	// whatever it is granted beyond itself is unavailable.
+	rehearsal bool
 }
 
 // newCall prepares a run. What the guest logs is marked with the attributes.
@@ -38,6 +43,30 @@ func (m *Module) newCall(input []byte, attrs ...slog.Attr) *call {
 	}
 }
 
+// newRehearsal prepares a run of the warm-up.
+func (m *Module) newRehearsal(input []byte) *call {
+	c := m.newCall(input)
+	c.rehearsal = true
+	c.log.logger, c.log.lines = slog.New(slog.DiscardHandler), 0
+	return c
+}
+
+// failed tells why a run in the guest came to nothing, with the guest's last
+// words. A guest that was refused memory or elements of a table and then dies
+// of whatever died of that.
+func (c *call) failed(g *guest, err error) *failure {
+	f := *failureOf(err)
+	if g != nil && g.refused.Get() != 0 && (f.reason == abi.ReasonTrap || f.reason == abi.ReasonExit) {
+		f.reason = abi.ReasonMemory
+		f.cause = fmt.Errorf("%w (after it was refused more memory)", f.cause)
+	}
+	if words := c.log.lastWords(); words != "" {
+		f.cause = fmt.Errorf("%w; the guest's last words: %s", f.cause, words)
+	}
+	f.cause = bounding(f.cause)
+	return &f
+}
+
 type callKey struct{}
 
 // context returns ctx with the call in it. It must be the outermost value, so
@@ -47,19 +76,6 @@ func (c *call) context(ctx context.Context) context.Context {
 }
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
-
-// stop is how a host function ends a guest's call: the reason is the call's.
-type stop struct {
-	reason abi.Reason
-	err    error
-}
-
-func (s *stop) Error() string { return s.err.Error() }
-func (s *stop) Unwrap() error { return s.err }
-
-func stopf(reason abi.Reason, format string, args ...any) error {
-	return &stop{reason, fmt.Errorf(format, args...)}
-}
 
 // exited is how proc_exit ends a guest.
 type exited struct{ code uint32 }

@@ -51,10 +51,10 @@ func check(m *meter.Module, file string, limits Limits, grants Grants) (Flavour,
 	return flavour, checkSizes(m, limits)
 }
 
-// hostFuncs finds the functions that can be imported by module and name.
+// hostFuncs finds the functions that a module may import by module and name.
 var hostFuncs = func() map[[2]string]meter.FuncType {
 	funcs := map[[2]string]meter.FuncType{}
-	for _, f := range HostFuncs() {
+	for _, f := range guestFuncs() {
 		funcs[[2]string{f.Module, f.Name}] = f.Type
 	}
 	return funcs

@@ -4,28 +4,26 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
-
-	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // Compiling takes up to some 640 times a function body's size in memory, and
 // more where its structure is bad, so each compilation is charged for the body
-// that costs most ([meter.Module.CompileMemory]) and all at once stay within a
+// that costs most (meter.Rewritten.CompileMemory) and all at once stay within a
 // budget (abi.md "Load"). One that alone passes the budget runs alone.
 const (
 	compileBudget    = 768 << 20
 	compileChargeMin = 1 << 20
 )
 
-// compile compiles the module, within the budget of all compilations, and once
+// compile compiles the bytes, within the budget of all compilations, and once
 // for equal bytes: who comes second finds the engine's cache filled.
-func (r *Runtime) compile(ctx context.Context, module *meter.Module, wasm []byte) (Code, error) {
+func (r *Runtime) compile(ctx context.Context, wasm []byte, charge int64) (Code, error) {
 	unlock, err := r.flights.lock(ctx, sha256.Sum256(wasm))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	charge := min(compileBudget, max(compileChargeMin, int64(module.CompileMemory)))
+	charge = min(compileBudget, max(compileChargeMin, charge))
 	if err := r.budget.Acquire(ctx, charge); err != nil {
 		return nil, err
 	}

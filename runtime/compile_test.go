@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -21,6 +24,7 @@ type slowEngine struct{ running, most, total atomic.Int64 }
 
 func (*slowEngine) Name() string                { return "slow" }
 func (*slowEngine) Close(context.Context) error { return nil }
+func (*slowEngine) Reset() memory.Way           { return memory.Fresh }
 
 func (e *slowEngine) Compile(context.Context, []byte) (Code, error) {
 	n := e.running.Add(1)
@@ -32,10 +36,10 @@ func (e *slowEngine) Compile(context.Context, []byte) (Code, error) {
 	return nil, errors.New("compiles nothing")
 }
 
-func compileAll(r *Runtime, memory int64, modules ...[]byte) {
+func compileAll(r *Runtime, charge int64, modules ...[]byte) {
 	var wg sync.WaitGroup
 	for _, wasm := range modules {
-		wg.Go(func() { _, _ = r.compile(context.Background(), &meter.Module{CompileMemory: memory}, wasm) })
+		wg.Go(func() { _, _ = r.compile(context.Background(), wasm, charge) })
 	}
 	wg.Wait()
 }
@@ -74,7 +78,7 @@ func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		for _, wasm := range []string{"a", "b"} { // for its lock, for memory
-			_, err := r.compile(ctx, &meter.Module{CompileMemory: 2 << 30}, []byte(wasm))
+			_, err := r.compile(ctx, []byte(wasm), 2<<30)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		time.Sleep(2 * time.Second)
@@ -83,8 +87,8 @@ func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// What reaches an engine is the module with its tables bounded and its memory
-// not, and without custom sections; nothing else changes.
+// A module with several tables has them bounded together; nothing else changes,
+// and of one with a single table nothing at all.
 func TestBounded(t *testing.T) {
 	limits := Limits{TableElements: 100, Memory: 1 << 20}
 	r := wt.NewReactor(wt.Validator("guard"))
@@ -96,7 +100,7 @@ func TestBounded(t *testing.T) {
 	r.Invoke("", r.Answer(`{}`))
 	before, err := meter.Parse(r.Bytes())
 	require.NoError(t, err)
-	after, err := meter.Parse(bounded(before, limits))
+	after, err := bounded(before, limits)
 	require.NoError(t, err)
 
 	var highest []uint32
@@ -107,19 +111,17 @@ func TestBounded(t *testing.T) {
 	}
 	// 94 elements are left for the three of them.
 	require.Equal(t, []uint32{1 + 31, 2 + 31, 3 + 31}, highest)
-	require.Equal(t, uint32(2), after.Memory.Min)
-	require.False(t, after.Memory.HasMax)
-	require.Empty(t, after.Custom)
+	require.Equal(t, before.Memory, after.Memory)
 	require.Equal(t, before.Exports, after.Exports)
 	require.Equal(t, before.Imports, after.Imports)
 	require.Equal(t, before.LargestBody, after.LargestBody)
 	require.Equal(t, before.DataSegments, after.DataSegments)
 
-	require.Equal(t, uint32(5), maxPages(before, limits))
-	before.Memory.Max = 500
-	require.Equal(t, uint32(16), maxPages(before, limits))
-	before.Memory.HasMax = false
-	require.Equal(t, uint32(16), maxPages(before, limits))
+	single, err := meter.Parse(wt.Allowing("guard"))
+	require.NoError(t, err)
+	same, err := bounded(single, limits)
+	require.NoError(t, err)
+	require.Same(t, single, same)
 }
 
 func TestTablesShareTheirLimit(t *testing.T) {
@@ -132,7 +134,9 @@ func TestTablesShareTheirLimit(t *testing.T) {
 		m, err := meter.Parse(r.Bytes())
 		require.NoError(t, err)
 		require.NoError(t, checkSizes(m, Limits{TableElements: 100, Memory: 1 << 20}))
-		m, err = meter.Parse(bounded(m, Limits{TableElements: 100}))
+		rewritten, err := rewrite(m, Limits{TableElements: 100, Memory: 1 << 20})
+		require.NoError(t, err)
+		m, err = meter.Parse(rewritten.Binary)
 		require.NoError(t, err)
 		for _, table := range m.Tables {
 			list = append(list, table.Max)
@@ -176,10 +180,11 @@ func TestPrintable(t *testing.T) {
 
 // Whatever stops a guest has a reason, and text that is safe to log.
 func TestCausesAreBounded(t *testing.T) {
-	f := failureOf(context.Background(), &Fault{Err: errors.New("a\xff" + string(make([]byte, 1<<20)))})
+	c := (&Module{logger: slog.New(slog.DiscardHandler), limits: DefaultLimits()}).newCall(nil)
+	f := c.failed(nil, &Fault{Err: errors.New("a\xff" + string(make([]byte, 1<<20)))})
+	require.Equal(t, abi.ReasonTrap, f.reason)
 	require.Less(t, len(f.cause.Error()), 3*maxCause)
 	require.Contains(t, f.cause.Error(), "a\uFFFD")
-	require.Equal(t, "x (after a refused growth of memory)", (&Fault{GrowthRefused: true, Err: errors.New("x")}).Error())
 }
 
 func FuzzReadDescriptors(f *testing.F) {
@@ -197,11 +202,13 @@ func FuzzReadDescriptors(f *testing.F) {
 	})
 }
 
-// Whatever is accepted of a mutated module is accepted of its bounded form.
-func FuzzBounded(f *testing.F) {
+// Whatever is accepted of a mutated module can be rewritten, and what comes of
+// it is accepted too.
+func FuzzRewrite(f *testing.F) {
 	f.Add(wt.Allowing("guard"))
 	r := wt.NewReactor(wt.Validator("guard"))
 	r.Table(1, 5)
+	r.Table(1, 7)
 	r.Custom("name", []byte("x"))
 	r.Invoke("", r.Answer(`{}`))
 	f.Add(r.Bytes())
@@ -214,7 +221,12 @@ func FuzzBounded(f *testing.F) {
 		if _, err := check(m, "guest.wasm", limits, Granted()); err != nil {
 			return
 		}
-		_, err = meter.Parse(bounded(m, limits))
+		rewritten, err := rewrite(m, limits)
+		if err != nil {
+			return // reserved names, or too much work
+		}
+		_, err = meter.Parse(rewritten.Binary)
 		require.NoError(t, err)
+		require.LessOrEqual(t, rewritten.Memory.Max, limits.pages())
 	})
 }

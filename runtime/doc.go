@@ -18,22 +18,30 @@
 // # What is promised
 //
 // Modules, payloads and answers are untrusted. No engine sees bytes that package
-// meter has not accepted, and none of their custom sections. Every call starts
-// from the state that loading leaves: today on an instance of its own. Every
+// meter has not accepted and rewritten, so that every guest stops itself: at its
+// deadline, when it is cancelled, at its budget of fuel, in loading and warming
+// up as in calls, whatever its code looks like. Every call starts from the state
+// that loading leaves; nothing that a call writes is seen by another. Every
 // limit of [Limits] holds and is told by its reason in [abi.Error]; the guest's
 // own words are in the error's Cause and in the log, never in what goes out. A
 // failure of a call affects no other call, and nothing counts failures. A panic
 // inside an engine ends the call, not the process.
 //
-// Who calls decides what failures mean and logs them: this package logs only
-// what guests say.
+// # How calls are made pristine
+//
+// After a load the module serves at once, on a fresh instance for each call.
+// Meanwhile it is warmed up, and the state it is then in is captured: memory as
+// an image (package memory) and the mutable globals. From then on an instance is
+// made from the snapshot, or put back to it after each call and kept for the
+// next. What cannot be put back, such as a table that the module writes to, has
+// the module run on fresh instances for good; [Module.Reset] and [Inspect] say
+// so. There is no mode in which calls share state.
+//
+// Who calls decides what failures mean and logs them: this package logs what
+// guests say, and what became of a module's warm-up.
 //
 // # What is not, yet
 //
-// Time is kept by the engine's own means, which is to look at loop headers only:
-// code without loops, such as functions that call each other in a tree, runs
-// past every deadline, and so does one long instruction, such as a fill of all
-// memory. Metering closes this (sandbox.md, A). Compiling cannot be cancelled;
-// its length is bounded by the limits of package meter. There is no fuel, no
-// warm-up and no reuse of instances. The README of this folder lists the rest.
+// Compiling cannot be cancelled; its length is bounded by the limits of package
+// meter. The README of this folder lists the rest.
 package runtime

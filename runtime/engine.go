@@ -2,14 +2,16 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // Engine compiles and runs WebAssembly. The runtime decides what may run and
 // for how long; an engine only does it. Every engine links the functions of
-// [HostFuncs], so that a module cannot tell engines apart.
+// [HostFuncs], so that a module cannot tell engines apart. What it runs has been
+// rewritten by package meter: it stops itself, by an error of the host function
+// that its own code calls, so an engine needs no way to stop a guest.
 //
 // An engine is safe for concurrent use. What it does with a hostile module is
 // caught by the runtime as far as Go can: a panic of any of these methods
@@ -17,8 +19,11 @@ import (
 type Engine interface {
 	// Name says what the engine is and how it runs code, for people.
 	Name() string
-	// Compile compiles a module that package meter has accepted, or finds it
-	// in a cache. Engines need not honour ctx, and wazero does not.
+	// Reset is how [Instance.Restore] works here, as the engine has tested;
+	// [memory.Fresh] when it does not.
+	Reset() memory.Way
+	// Compile compiles a module that package meter has accepted and rewritten,
+	// or finds it in a cache. Engines need not honour ctx, and wazero does not.
 	Compile(ctx context.Context, wasm []byte) (Code, error)
 	// Close frees everything. Nothing that came from the engine may be in use.
 	Close(ctx context.Context) error
@@ -26,23 +31,60 @@ type Engine interface {
 
 // Code is a compiled module. It is safe for concurrent use.
 type Code interface {
-	// Instantiate makes an instance and runs the module's start section. The
-	// instance's memory never has more than maxPages pages of 64 KiB. What the
-	// guest does wrong is a [*Fault].
-	Instantiate(ctx context.Context, maxPages uint32) (Instance, error)
+	// Instantiate makes an instance. Its time is bounded by the module's size
+	// and memory: no code of the guest runs, since the rewriting has made the
+	// start function an export. The error is one of [memory.ErrNoRoom] when
+	// there is no room for it.
+	Instantiate(ctx context.Context, room Room) (Instance, error)
 	// Close frees the code; none of its instances may be in use.
 	Close(ctx context.Context) error
+}
+
+// Room is what an instance gets for its linear memory.
+type Room struct {
+	// Pages is the most pages of 64 KiB that the guest may have.
+	Pages uint32
+	// Account is charged with what it has.
+	Account *memory.Account
+	// Image is what the memory begins as, nil when as the module says. It is
+	// one that an instance of the same code has captured.
+	Image Image
+}
+
+// Image is the frozen memory of an instance. It is safe for concurrent use.
+type Image interface {
+	// Size is its size in bytes.
+	Size() uint64
+	// Free gives it up; instances that began as it may still be in use.
+	Free()
 }
 
 // Instance is one instance of a module. It serves one call at a time.
 type Instance interface {
 	// Call calls the exported function, with parameters and result encoded as
 	// the engine-neutral 64-bit words of [HostFunc]. It returns 0 when the
-	// function has no result. It returns soon after ctx ends. What the guest
-	// does wrong is a [*Fault], after which the instance is good for Close only.
+	// function has no result. What the guest does wrong is a [*Fault], after
+	// which the instance is good for Close only.
 	Call(ctx context.Context, export string, args ...uint64) (uint64, error)
-	// Close frees the instance.
+	// Global finds an exported mutable global of a number type; nil when there
+	// is none.
+	Global(export string) Global
+	// Capture freezes the memory as it is; Restore puts it back to this from
+	// then on. It is not to be called during a call.
+	Capture() (Image, error)
+	// Restore puts the memory back, size included, to the image that was
+	// captured from the instance, or that it was made from. After an error the
+	// instance is good for Close only.
+	Restore() error
+	// Close frees the instance. When a call runs, it waits for its end.
 	Close(ctx context.Context) error
+}
+
+// Global is a global variable of an instance, its value encoded as in
+// [HostFunc].
+type Global interface {
+	Get() uint64
+	Set(value uint64)
 }
 
 // Memory is the linear memory of the instance that calls a host function.
@@ -73,8 +115,6 @@ const (
 	FaultTrap FaultKind = iota
 	// FaultStack is an overflow of the engine's stack.
 	FaultStack
-	// FaultInterrupted is the end of the context.
-	FaultInterrupted
 	// FaultHost is an error of a host function.
 	FaultHost
 )
@@ -83,19 +123,11 @@ const (
 // words and is for the operator's log.
 type Fault struct {
 	Kind FaultKind
-	// GrowthRefused is set when the guest was refused more memory since its
-	// instance was made: what it then died of is likely a consequence.
-	GrowthRefused bool
-	Err           error
+	Err  error
 }
 
 // Error describes the fault.
-func (f *Fault) Error() string {
-	if f.GrowthRefused {
-		return fmt.Sprintf("%v (after a refused growth of memory)", f.Err)
-	}
-	return f.Err.Error()
-}
+func (f *Fault) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }

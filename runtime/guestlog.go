@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,6 +22,8 @@ type guestLog struct {
 	scan      int64 // bytes that may still be looked at
 
 	streams [2]stream // stdout, stderr
+
+	tail []byte // the last of all that was logged or dropped, at most twice tailBytes
 
 	cutLines     int
 	dropped      int // messages and writes of which something was dropped
@@ -50,21 +53,59 @@ func newGuestLog(logger *slog.Logger, limits Limits, attrs []slog.Attr) guestLog
 	}
 }
 
-// message logs the lines of one call of weir.log.
-func (g *guestLog) message(ctx context.Context, level slog.Level, text []byte) {
+// tailBytes is how much of a guest's last words is kept for its failure.
+const tailBytes = 2 << 10
+
+// remember keeps the end of the text.
+func (g *guestLog) remember(text []byte) {
+	g.tail = append(g.tail, text[max(0, len(text)-tailBytes):]...)
+	if over := len(g.tail) - tailBytes; over > tailBytes {
+		g.tail = append(g.tail[:0], g.tail[over:]...)
+	}
+}
+
+// lastWords gives the last lines that the guest logged, whether they were let
+// through or not, in quotes; empty when it logged nothing.
+func (g *guestLog) lastWords() string {
+	const most = 10
+	text := strings.TrimRight(string(g.tail[max(0, len(g.tail)-tailBytes):]), "\r\n")
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	if len(g.tail) > tailBytes && len(lines) > 1 {
+		lines = lines[1:] // it was cut
+	}
+	lines = lines[max(0, len(lines)-most):]
+	for i, line := range lines {
+		lines[i] = strconv.Quote(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, " ")
+}
+
+// message logs the lines of one call of weir.log and returns how many bytes it
+// has looked at.
+func (g *guestLog) message(ctx context.Context, level slog.Level, text []byte) (seen int) {
+	g.remember(text)
+	g.remember([]byte("\n"))
 	text = g.admit(text)
+	seen = len(text)
 	for len(text) > 0 && g.lines > 0 {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		g.line(ctx, level, "log", line)
 		text = rest
 	}
 	g.drop(len(text))
+	return seen
 }
 
-// write takes what the guest writes to stdout or stderr.
-func (g *guestLog) write(ctx context.Context, to int, text []byte) {
+// write takes what the guest writes to stdout or stderr and returns how many
+// bytes it has looked at.
+func (g *guestLog) write(ctx context.Context, to int, text []byte) (seen int) {
 	s := &g.streams[to]
+	g.remember(text)
 	text = g.admit(text)
+	seen = len(text)
 	for len(text) > 0 && g.lines > 0 {
 		line, rest, ended := bytes.Cut(text, []byte("\n"))
 		s.partial = append(s.partial, line[:min(len(line), g.lineBytes+1-len(s.partial))]...)
@@ -75,6 +116,7 @@ func (g *guestLog) write(ctx context.Context, to int, text []byte) {
 		text = rest
 	}
 	g.drop(len(text))
+	return seen
 }
 
 // admit returns the part of text that may still be looked at.

@@ -10,9 +10,16 @@ import (
 )
 
 // HostFuncs returns every function that a module can import: those of module
-// "weir" (abi.md) and WASI preview 1, confined as abi.md says. They are for an
-// [Engine] to link.
-func HostFuncs() []HostFunc { return slices.Concat(weirFuncs, kvFuncs, wasiFuncs) }
+// "weir" (abi.md) and WASI preview 1, confined as abi.md says, and the one that
+// package meter has every module import. They are for an [Engine] to link.
+func HostFuncs() []HostFunc { return append(guestFuncs(), meterFunc) }
+
+// guestFuncs are those of them that a module may import by itself.
+func guestFuncs() []HostFunc { return slices.Concat(weirFuncs, kvFuncs, wasiFuncs) }
+
+var meterFunc = HostFunc{
+	Module: meter.ImportModule, Name: meter.ImportName, Type: signature("I", "I"), Call: hostExhausted,
+}
 
 var weirFuncs = []HostFunc{
 	{Module: abi.ImportModule, Name: abi.ImportInput, Type: signature("i", ""), Call: hostInput},
@@ -43,9 +50,10 @@ func hostInput(ctx context.Context, memory Memory, words []uint64) error {
 	}
 	to, ok := memory.Read(uint32(words[0]), uint32(len(c.input)))
 	if !ok {
-		return stopf(abi.ReasonTrap, "input(%d): %d bytes do not fit into memory there", uint32(words[0]), len(c.input))
+		return failuref(abi.ReasonTrap, "input(%d): %d bytes do not fit into memory there", uint32(words[0]), len(c.input))
 	}
 	copy(to, c.input)
+	c.tank.charge(len(to))
 	return nil
 }
 
@@ -56,12 +64,13 @@ func hostOutput(ctx context.Context, memory Memory, words []uint64) error {
 	ptr, size := uint32(words[0]), uint32(words[1])
 	from, ok := memory.Read(ptr, size)
 	if !ok {
-		return stopf(abi.ReasonBadOutput, "output(%d, %d) is not all inside memory", ptr, size)
+		return failuref(abi.ReasonBadOutput, "output(%d, %d) is not all inside memory", ptr, size)
 	}
 	if int64(size) > c.maxAnswer() {
-		return stopf(abi.ReasonOutputTooLarge, "output of %d bytes, the limit is %d", size, c.maxAnswer())
+		return failuref(abi.ReasonOutputTooLarge, "output of %d bytes, the limit is %d", size, c.maxAnswer())
 	}
 	c.output, c.hasOutput = append(c.output[:0], from...), true
+	c.tank.charge(len(from))
 	return nil
 }
 
@@ -75,8 +84,8 @@ func hostLog(ctx context.Context, memory Memory, words []uint64) error {
 	level := guestLevels[max(0, min(int(int32(words[0])), len(guestLevels)-1))]
 	text, ok := memory.Read(uint32(words[1]), uint32(words[2]))
 	if !ok {
-		return stopf(abi.ReasonTrap, "log(%d, %d, %d) is not all inside memory", int32(words[0]), uint32(words[1]), uint32(words[2]))
+		return failuref(abi.ReasonTrap, "log(%d, %d, %d) is not all inside memory", int32(words[0]), uint32(words[1]), uint32(words[2]))
 	}
-	c.log.message(ctx, level, text)
+	c.tank.charge(c.log.message(ctx, level, text))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -26,7 +27,10 @@ type Facts struct {
 	// Functions counts the imported ones too; LargestBody is the largest
 	// function's code in bytes.
 	Functions, LargestBody int
-	// Reset says how the module's state is made pristine for every call.
+	// Reset says how the module's state is made pristine for every call in this
+	// process, and why where each call gets a fresh instance; it is empty for a
+	// module that cannot be rewritten. A loaded module
+	// tells what its engine does ([Module.Reset]).
 	Reset string
 	// Refused is nil when the module would load under the default limits, as
 	// far as can be told without running it.
@@ -52,10 +56,6 @@ type ExportFact struct {
 	Type string
 }
 
-// ResetFresh is the way of [Facts.Reset] in which every call runs on an
-// instance of its own.
-const ResetFresh = "fresh instance per call"
-
 // anyFile stands for the file's name in what Inspect says.
 const anyFile = "FILE.wasm"
 
@@ -73,10 +73,16 @@ func Inspect(wasm []byte) (Facts, error) {
 	digest := sha256.Sum256(wasm)
 	f := Facts{
 		Digest: hex.EncodeToString(digest[:]), Size: int64(len(wasm)),
-		Functions: len(m.Functions), LargestBody: m.LargestBody, Reset: ResetFresh,
+		Functions: len(m.Functions), LargestBody: m.LargestBody,
 	}
 	f.Flavour, _ = checkExports(m)
 	_, f.Refused = check(m, anyFile, limits, Granted())
+	rewritten, err := rewrite(m, limits)
+	if err == nil {
+		f.Reset = resetText(reset(f.Flavour, rewritten, memory.Best()))
+	} else if f.Refused == nil {
+		f.Refused = err
+	}
 	if m.Memory != nil {
 		f.MemoryMin, f.MemoryMax = int64(m.Memory.Min)*pageBytes, int64(m.Memory.Max)*pageBytes
 	}

@@ -210,6 +210,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		``:                abi.ReasonBadOutput,
 		"{\"result\":{\"valid\":true,\"info\":\"\xff\"}}":                   abi.ReasonBadOutput,
 		`{"result":{"valid":false,"valid":true}}`:                           abi.ReasonBadOutput,
+		`{"result":{"valid":true,"info":{"a":1,"a":2}}}`:                    abi.ReasonBadOutput,
 		`{"result":{"valid":true}}{"result":{"valid":true}}`:                abi.ReasonBadOutput,
 		`{"result":{"valid":true},"error":{"message":"both"}}`:              abi.ReasonBadOutput,
 		`{"error":{"message":"I give up","data":{"secret":"not for you"}}}`: abi.ReasonGuest,

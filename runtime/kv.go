@@ -110,8 +110,8 @@ func kvFunc(name, params string, f func(ctx context.Context, c *call, key string
 				}
 			}
 			words[0] = uint64(uint32(result))
-			if s, ends := errors.AsType[*stop](err); ends {
-				return &stop{s.reason, fmt.Errorf("%s: %w", name, s.err)}
+			if f, ends := errors.AsType[*failure](err); ends {
+				return failuref(f.reason, "%s: %w", name, f.cause)
 			}
 			if err != nil {
 				words[0] = uint64(uint32(c.kvCode(ctx, name, err)))
@@ -123,9 +123,10 @@ func kvFunc(name, params string, f func(ctx context.Context, c *call, key string
 
 // kvRange is a part of memory that a kv function reads or writes.
 func (c *call) kvRange(m Memory, at uint64, size uint32) ([]byte, error) {
+	c.tank.charge(int(size))
 	b, ok := m.Read(uint32(at), size)
 	if !ok {
-		return nil, stopf(abi.ReasonTrap, "%d bytes at %d are not all inside memory", size, uint32(at))
+		return nil, failuref(abi.ReasonTrap, "%d bytes at %d are not all inside memory", size, uint32(at))
 	}
 	return b, nil
 }

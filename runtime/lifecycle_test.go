@@ -14,6 +14,7 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
@@ -246,9 +247,9 @@ func (c brokenCode) Close(ctx context.Context) error {
 	return c.Code.Close(ctx)
 }
 
-func (c brokenCode) Instantiate(ctx context.Context, pages uint32) (runtime.Instance, error) {
+func (c brokenCode) Instantiate(ctx context.Context, room runtime.Room) (runtime.Instance, error) {
 	c.may("instantiate")
-	i, err := c.Code.Instantiate(ctx, pages)
+	i, err := c.Code.Instantiate(ctx, room)
 	return brokenInstance{i, c.brokenEngine}, err
 }
 
@@ -311,8 +312,9 @@ type failingEngine struct{}
 
 func (failingEngine) Name() string                                            { return "failing" }
 func (failingEngine) Close(context.Context) error                             { return nil }
+func (failingEngine) Reset() memory.Way                                       { return memory.Fresh }
 func (f failingEngine) Compile(context.Context, []byte) (runtime.Code, error) { return f, nil }
-func (failingEngine) Instantiate(context.Context, uint32) (runtime.Instance, error) {
+func (failingEngine) Instantiate(context.Context, runtime.Room) (runtime.Instance, error) {
 	return nil, errors.New("no instance today")
 }
 

@@ -26,6 +26,10 @@ type Limits struct {
 	// LoadTime bounds the start section, _initialize and weir_describe
 	// together. Compiling is not part of it.
 	LoadTime time.Duration
+	// Fuel bounds what one call may spend, in units of package meter: the same
+	// count on every machine and engine, of weir_invoke and weir_reseed, or of
+	// all of a command. 0 means no such bound, but time's.
+	Fuel int64
 	// InputBytes bounds the payload of a call, in bytes. A request payload
 	// that accompanies a response and is larger is left out.
 	InputBytes int64
@@ -76,6 +80,7 @@ func (l Limits) orDefaults() (Limits, error) {
 		orDefault("TableElements", &l.TableElements, d.TableElements),
 		orDefault("CallTime", &l.CallTime, d.CallTime),
 		orDefault("LoadTime", &l.LoadTime, d.LoadTime),
+		orDefault("Fuel", &l.Fuel, 0),
 		orDefault("InputBytes", &l.InputBytes, d.InputBytes),
 		orDefault("OutputBytes", &l.OutputBytes, d.OutputBytes),
 		orDefault("LogLineBytes", &l.LogLineBytes, d.LogLineBytes),

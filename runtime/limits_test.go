@@ -95,7 +95,7 @@ func TestFaultsHaveReasons(t *testing.T) {
 				return r.Bytes()
 			}(),
 			limit:  func(l *runtime.Limits) { l.TableElements = 10 },
-			reason: abi.ReasonTrap,
+			reason: abi.ReasonMemory,
 		},
 		"a loop without end": {
 			wasm:   guard(func(*wt.Reactor) []byte { return endless }),
@@ -217,10 +217,13 @@ func TestWhatLimitsAllow(t *testing.T) {
 		t.Run("a module's own maximum holds", func(t *testing.T) {
 			g := wt.NewReactor(wt.Validator("guard"))
 			g.Memory(4, 5)
-			g.Invoke("", wt.I32(1), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
-				wt.I32(1), wt.MemoryGrow, wt.I32(-1), wt.I32Ne, wt.If(wt.Unreachable),
+			g.Invoke("", takeInput(g), when('x',
+				wt.I32(1), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
+				wt.I32(1), wt.MemoryGrow, wt.I32(-1), wt.I32Ne, wt.If(wt.Unreachable)),
 				g.Answer(`{"result":{"valid":true}}`))
-			requireWorks(t, load(t, r, g.Bytes()), `{}`)
+			m := load(t, r, g.Bytes())
+			requireWorks(t, m, misbehave)
+			requireWorks(t, settled(t, m), misbehave)
 		})
 		t.Run("a table's own maximum holds", func(t *testing.T) {
 			g := wt.NewReactor(wt.Validator("guard"))
@@ -244,20 +247,6 @@ func TestWhatLimitsAllow(t *testing.T) {
 			m := load(t, r, g.Bytes(), limited(func(l *runtime.Limits) { l.OutputBytes = 25 }))
 			requireWorks(t, m, `{}`)
 		})
-	})
-}
-
-// grew_during_call: growth ends with the call.
-func TestGrowthEndsWithTheCall(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-		g := wt.NewReactor(wt.Validator("guard"))
-		g.Invoke("", wt.I32(160), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
-			wt.I32(10<<20), wt.I32(1), wt.Store(0),
-			g.Answer(`{"result":{"valid":true}}`))
-		m := load(t, r, g.Bytes())
-		for range 50 {
-			requireWorks(t, m, `{}`)
-		}
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
+	"github.com/weir-mcp/weir/runtime/memory"
+	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // ModuleOptions says how one module is loaded and run.
@@ -46,8 +48,10 @@ func (e *LoadError) Unwrap() error { return e.Err }
 
 // Load makes a module ready to be invoked (abi.md "Load"): it parses the bytes
 // strictly, checks imports against the grants and exports against the ABI,
-// compiles, and has the module describe itself, for which Limits.LoadTime is
-// all it gets. Nothing of a module that fails stays behind. The error is a
+// rewrites and compiles, and has the module describe itself, for which
+// Limits.LoadTime is all it gets. The module serves from then on; beside its
+// first calls it is warmed up ([Module.Settled]). Nothing of a module that fails
+// stays behind. The error is a
 // [*LoadError], [ErrClosed], or the context's.
 //
 // wasm must not be changed before Load returns. A compilation that has begun is
@@ -64,7 +68,6 @@ func (r *Runtime) Load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 		}
 		return nil, &LoadError{File: o.Name, Err: err}
 	}
-	r.adopt(m)
 	return m, nil
 }
 
@@ -87,45 +90,129 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 	if err != nil {
 		return nil, err
 	}
-	code, err := r.compile(ctx, parsed, bounded(parsed, limits))
+	rewritten, err := rewrite(parsed, limits)
+	if err != nil {
+		return nil, err
+	}
+	code, err := r.compile(ctx, rewritten.Binary, rewritten.CompileMemory)
 	if err != nil {
 		return nil, fmt.Errorf("the engine refused the module: %w", err)
 	}
 	digest := sha256.Sum256(wasm)
 	m := &Module{
 		runtime: r, name: o.Name, flavour: flavour, digest: hex.EncodeToString(digest[:]),
-		limits: limits, grants: o.Grants, environ: o.Grants.environ(),
-		logger: cmp.Or(o.Logger, r.logger), code: code, maxPages: maxPages(parsed, limits),
-		slots: make(chan struct{}, limits.Calls), closing: make(chan struct{}), released: make(chan struct{}),
+		limits: limits, grants: o.Grants, environ: o.Grants.environ(), logger: cmp.Or(o.Logger, r.logger),
+		code: code, maxPages: rewritten.Memory.Max,
+		slots: make(chan struct{}, limits.Calls), settled: make(chan struct{}), released: make(chan struct{}),
+		guests: pool{most: limits.Calls},
 	}
-	for _, e := range parsed.Exports {
-		m.initialize = m.initialize || flavour == Reactor && e.Name == abi.ExportInitialize
-		m.reseed = m.reseed || flavour == Reactor && e.Name == abi.ExportReseed
+	m.life, m.end = context.WithCancel(context.Background())
+	if rewritten.DeferredStart {
+		m.starts = append(m.starts, meter.ExportStart)
 	}
-	if m.descriptors, err = m.describe(ctx); err != nil {
+	if flavour == Command {
+		m.starts = append(m.starts, abi.ExportStart)
+	} else {
+		exports := exportNames(parsed)
+		m.warmup, m.reseed = exports[abi.ExportWarmup], exports[abi.ExportReseed]
+		if exports[abi.ExportInitialize] {
+			m.starts = append(m.starts, abi.ExportInitialize)
+		}
+	}
+	way, why := reset(flavour, rewritten, r.engine.Reset())
+	if way != memory.Fresh {
+		m.globals = rewritten.Globals
+	}
+	m.reset = resetText(way, why)
+	g, err := m.describe(ctx)
+	if err != nil {
+		m.end()
 		return nil, errors.Join(err, closeGuarded(code))
 	}
 	m.byName = interceptorsByName(m.descriptors)
+	r.adopt(m)
+	switch {
+	case g == nil:
+		close(m.settled)
+	case way == memory.Fresh:
+		g.close()
+		close(m.settled)
+	default:
+		m.calls++ // nobody else has the module yet
+		go m.settle(g)
+	}
 	return m, nil
 }
 
-// describe runs the module's start section, _initialize and weir_describe.
-func (m *Module) describe(ctx context.Context) ([]abi.Descriptor, error) {
-	late := &timeLimit{m.limits.LoadTime}
-	limited, cancel := context.WithTimeoutCause(ctx, late.limit, late)
-	defer cancel()
+func exportNames(m *meter.Module) map[string]bool {
+	names := make(map[string]bool, len(m.Exports))
+	for _, e := range m.Exports {
+		names[e.Name] = true
+	}
+	return names
+}
+
+// reset decides how a module is made pristine for every call, and says why where
+// it is not the engine's way.
+func reset(f Flavour, r *meter.Rewritten, engine memory.Way) (way memory.Way, why string) {
+	switch {
+	case f == Command:
+		return memory.Fresh, "a command"
+	case !r.Restorable():
+		return memory.Fresh, "the module " + strings.Join(r.Unrestorable, ", ")
+	case engine == memory.Fresh:
+		return memory.Fresh, "the engine does not put instances back"
+	}
+	return engine, ""
+}
+
+func resetText(way memory.Way, why string) string {
+	if why == "" {
+		return way.String()
+	}
+	return way.String() + ": " + why
+}
+
+// describe starts an instance of the module and has it describe itself. It
+// returns the instance, unless it is a command's.
+func (m *Module) describe(ctx context.Context) (*guest, error) {
+	late := within(m.limits.LoadTime)
+	until := deadlineOf(ctx).or(late)
 	c := m.newCall(nil, slog.String("during", "describe"))
 	defer c.log.end(ctx)
-	if err := m.run(limited, c, entryDescribe); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		f := failureOf(limited, err)
-		if f.reason == abi.ReasonTimeout {
-			return nil, fmt.Errorf("describe did not end within %v, the limit for loading", late.limit)
-		}
-		return nil, fmt.Errorf("describe failed (%s): %w", f.reason, f.cause)
+	g, err := m.askDescribe(c.context(ctx), c, until)
+	if err == nil {
+		m.descriptors, err = c.describedInterceptors()
+	} else if ctx.Err() != nil {
+		err = ctx.Err()
+	} else if f := failureOf(err); f.reason == abi.ReasonTimeout && until == late {
+		err = fmt.Errorf("describe did not end within %v, the limit for loading", late.limit)
+	} else if f.reason == abi.ReasonTimeout {
+		err = context.DeadlineExceeded
+	} else {
+		err = fmt.Errorf("describe failed (%s): %w", f.reason, f.cause)
 	}
+	if err != nil && g != nil {
+		g.close()
+		g = nil
+	}
+	return g, err
+}
+
+func (m *Module) askDescribe(ctx context.Context, c *call, until deadline) (*guest, error) {
+	if m.flavour == Command {
+		return nil, m.runCommand(ctx, c, until, argumentDescribe, 0)
+	}
+	g, err := m.startGuest(ctx, c, until)
+	if err != nil {
+		return nil, err
+	}
+	err = g.call(ctx, c, abi.ExportDescribe)
+	g.slept = c.clock.slept
+	return g, err
+}
+
+func (c *call) describedInterceptors() ([]abi.Descriptor, error) {
 	if !c.hasOutput {
 		return nil, fmt.Errorf("describe handed over nothing: it must call weir.%s with its descriptors", abi.ImportOutput)
 	}

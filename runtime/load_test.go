@@ -11,6 +11,7 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
@@ -350,7 +351,7 @@ func TestInspect(t *testing.T) {
 	require.Len(t, f.Digest, 64)
 	require.Equal(t, int64(4*64<<10), f.MemoryMin)
 	require.Zero(t, f.MemoryMax)
-	require.Equal(t, runtime.ResetFresh, f.Reset)
+	require.Equal(t, memory.Best().String(), f.Reset)
 	require.ErrorContains(t, f.Refused, "http")
 	require.Equal(t, []string{"", "", "", "http", ""}, grantsOf(f))
 	require.Empty(t, f.Imports[0].Problem)

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
+	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // Module is a loaded module. It is safe for concurrent use.
@@ -27,18 +27,25 @@ type Module struct {
 	logger      *slog.Logger
 	code        Code
 	maxPages    uint32
-	initialize  bool // exports _initialize
-	reseed      bool // exports weir_reseed
+	starts      []string            // the functions that start an instance; a command's do all
+	globals     []meter.SavedGlobal // what a snapshot keeps besides memory
+	warmup      bool                // exports weir_warmup
+	reseed      bool                // exports weir_reseed
 	descriptors []abi.Descriptor
 	byName      map[string]*abi.Descriptor
 
 	slots   chan struct{} // holds one token for each running call
 	waiting atomic.Int64  // calls that wait for a slot
+	guests  pool
+	settled chan struct{} // closed when the warm-up has ended
+
+	life context.Context // ends when the module is closed
+	end  context.CancelFunc
 
 	mu       sync.Mutex
+	reset    string
 	closed   bool
-	calls    int           // begun and not ended
-	closing  chan struct{} // closed with the module
+	calls    int           // begun and not ended, the warm-up included
 	released chan struct{} // closed once its code is freed
 	freeErr  error         // of freeing, set before released is closed
 }
@@ -92,46 +99,24 @@ func (m *Module) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 
 func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descriptor) (abi.Result, *failure) {
 	if int64(len(inv.Payload)) > m.limits.InputBytes {
-		return abi.Result{}, &failure{reason: abi.ReasonPayloadTooLarge,
-			cause: fmt.Errorf("the payload has %d bytes, the limit (input) is %d", len(inv.Payload), m.limits.InputBytes)}
+		return abi.Result{}, failuref(abi.ReasonPayloadTooLarge,
+			"the payload has %d bytes, the limit (input) is %d", len(inv.Payload), m.limits.InputBytes)
 	}
 	if !m.enter() {
 		return abi.Result{}, &failure{reason: abi.ReasonUnavailable, cause: errModuleClosed}
 	}
 	defer m.leave()
 
-	var callerLimit time.Duration // what the caller's own deadline leaves
-	if deadline, ok := ctx.Deadline(); ok {
-		callerLimit = time.Until(deadline)
-	}
-	if inv.Timeout > 0 {
-		late := &timeLimit{inv.Timeout}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, inv.Timeout, late)
-		defer cancel()
-	}
-	result, f := m.queued(ctx, inv, d)
-	if f != nil && f.reason == abi.ReasonTimeout && f.limit == 0 {
-		f.limit = max(callerLimit, time.Millisecond)
-	}
-	return result, f
-}
-
-// queued waits for a slot and makes the call.
-func (m *Module) queued(ctx context.Context, inv *abi.Invocation, d *abi.Descriptor) (abi.Result, *failure) {
-	if f := m.acquire(ctx); f != nil {
+	until := deadlineOf(ctx).or(within(inv.Timeout))
+	if f := m.acquire(ctx, until); f != nil {
 		return abi.Result{}, f
 	}
 	defer func() { <-m.slots }()
 
 	began := time.Now()
-	late := &timeLimit{m.limits.CallTime}
-	ctx, cancel := context.WithTimeoutCause(ctx, m.limits.CallTime, late)
-	defer cancel()
-	result, err := m.callGuest(ctx, inv, d)
+	result, err := m.callGuest(ctx, inv, d, until.or(within(m.limits.CallTime)))
 	if err != nil {
-		f := failureOf(ctx, err)
-		return abi.Result{}, &f
+		return abi.Result{}, failureOf(err)
 	}
 	ms := float64(time.Since(began).Milliseconds())
 	result.DurationMs = &ms
@@ -141,10 +126,9 @@ func (m *Module) queued(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 var errModuleClosed = errors.New("the module is closed")
 
 // acquire takes a slot, waiting in the queue where there is none free.
-func (m *Module) acquire(ctx context.Context) *failure {
-	if ctx.Err() != nil {
-		f := interruption(ctx)
-		return &f
+func (m *Module) acquire(ctx context.Context, until deadline) *failure {
+	if f := until.passed(ctx); f != nil {
+		return f
 	}
 	select {
 	case m.slots <- struct{}{}:
@@ -153,23 +137,36 @@ func (m *Module) acquire(ctx context.Context) *failure {
 	}
 	if m.waiting.Add(1) > int64(m.limits.Queue) {
 		m.waiting.Add(-1)
-		return &failure{reason: abi.ReasonBusy,
-			cause: fmt.Errorf("%d calls run and %d wait, which are the limits", m.limits.Calls, m.limits.Queue)}
+		return failuref(abi.ReasonBusy, "%d calls run and %d wait, which are the limits", m.limits.Calls, m.limits.Queue)
 	}
 	defer m.waiting.Add(-1)
+	var late <-chan time.Time
+	if left, ok := until.left(); ok {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case m.slots <- struct{}{}:
+		if f := until.passed(ctx); f != nil {
+			<-m.slots
+			return f
+		}
 		return nil
-	case <-m.closing:
+	case <-m.life.Done():
 		return &failure{reason: abi.ReasonUnavailable, cause: errModuleClosed}
+	case <-late:
+		return until.missed()
 	case <-ctx.Done():
-		f := interruption(ctx)
-		return &f
+		if f := until.passed(ctx); f != nil {
+			return f
+		}
+		return until.missed()
 	}
 }
 
-// callGuest makes one call on a fresh instance and reads the answer.
-func (m *Module) callGuest(ctx context.Context, inv *abi.Invocation, d *abi.Descriptor) (abi.Result, error) {
+// callGuest makes one call and reads the answer.
+func (m *Module) callGuest(ctx context.Context, inv *abi.Invocation, d *abi.Descriptor, until deadline) (abi.Result, error) {
 	if int64(len(inv.Request)) > m.limits.InputBytes {
 		smaller := *inv
 		smaller.Request = nil
@@ -178,84 +175,114 @@ func (m *Module) callGuest(ctx context.Context, inv *abi.Invocation, d *abi.Desc
 	input := abi.AppendCall(make([]byte, 0, len(inv.Payload)+len(inv.Config)+len(inv.Request)+512), inv)
 	c := m.newCall(input, slog.String("interceptor", inv.Name), slog.String("event", inv.Event), slog.String("phase", string(inv.Phase)))
 	c.kv = m.grants.KV.access(m.name, inv)
-	err := m.run(ctx, c, entryInvoke)
+	err := m.run(c.context(ctx), c, until)
 	c.log.end(ctx)
 	if err != nil {
 		return abi.Result{}, err
 	}
 	if !c.hasOutput {
-		return abi.Result{}, stopf(abi.ReasonBadOutput, "the guest handed over no answer")
+		return abi.Result{}, c.failed(nil, failuref(abi.ReasonBadOutput, "the guest handed over no answer"))
 	}
 	if err := wire.Strict(c.output); err != nil {
-		return abi.Result{}, stopf(abi.ReasonBadOutput, "the answer is bad JSON: %w", err)
+		return abi.Result{}, c.failed(nil, failuref(abi.ReasonBadOutput, "the answer is bad JSON: %w", err))
 	}
 	result, err := abi.ReadAnswer(c.output, d, inv.Phase)
 	if guest, ok := errors.AsType[*abi.GuestError](err); ok {
-		return abi.Result{}, &stop{abi.ReasonGuest, &abi.GuestError{Message: boundedText(guest.Message)}}
+		return abi.Result{}, c.failed(nil, &failure{reason: abi.ReasonGuest, cause: guest})
 	}
 	if err != nil {
-		return abi.Result{}, &stop{abi.ReasonBadOutput, bounding(err)}
+		return abi.Result{}, c.failed(nil, &failure{reason: abi.ReasonBadOutput, cause: err})
 	}
 	return result, nil
 }
 
-// entry is what a run of a guest is for.
-type entry struct {
-	argument string // of a command
-	export   string // of a reactor
+// run makes one call; the answer is in c.
+func (m *Module) run(ctx context.Context, c *call, until deadline) error {
+	if m.flavour == Command {
+		return m.runCommand(ctx, c, until, argumentInvoke, m.limits.Fuel)
+	}
+	g, err := m.borrow(ctx, c, until)
+	if err != nil {
+		return err
+	}
+	c.clock.slept = g.slept
+	// What the guest says is copied out while it runs, so that it may be put
+	// back now, and is for the next one by the time of the answer.
+	c.tank.fill(g.fuel, until, m.limits.Fuel)
+	err = m.enact(ctx, c, g)
+	f, failed := errors.AsType[*failure](err)
+	m.giveBack(g, !failed || f.reason == abi.ReasonGuest)
+	return err
 }
 
-var (
-	entryDescribe = entry{"describe", abi.ExportDescribe}
-	entryInvoke   = entry{"invoke", abi.ExportInvoke}
+// The argument that tells a command what it is run for.
+const (
+	argumentDescribe = "describe"
+	argumentInvoke   = "invoke"
 )
 
-// run makes a fresh instance, calls the entry in it and throws it away. The
-// answer is in c.
-func (m *Module) run(ctx context.Context, c *call, e entry) error {
-	ctx = c.context(ctx)
-	// The start of an instance has no input, and what it says is no answer.
-	input := c.input
-	if m.flavour == Command {
-		c.args = []string{m.name, e.argument}
-	} else {
-		c.input = nil
-	}
-	instance, err := instantiateGuarded(ctx, m.code, m.maxPages)
+// runCommand runs a command on an instance of its own.
+func (m *Module) runCommand(ctx context.Context, c *call, until deadline, argument string, budget int64) error {
+	c.args = []string{m.name, argument}
+	g, err := m.newGuest(ctx, nil)
 	if err != nil {
-		return err
+		return c.failed(nil, err)
 	}
-	defer func() { _ = closeGuarded(instance) }()
-	if m.flavour == Command {
-		_, err := callGuarded(ctx, instance, abi.ExportStart)
-		if code, ok := exitCode(err); ok && code == 0 {
-			return nil
-		}
-		return err
-	}
-	if m.initialize {
-		if _, err := callGuarded(ctx, instance, abi.ExportInitialize); err != nil {
-			return err
-		}
-	}
-	var args []uint64
-	if e == entryInvoke {
-		args = []uint64{uint64(len(input))}
-		if m.reseed {
-			if _, err := callGuarded(ctx, instance, abi.ExportReseed, rand.Uint64()); err != nil {
-				return err
+	defer g.close()
+	c.tank.fill(g.fuel, until, budget)
+	for _, export := range m.starts {
+		if _, err := callGuarded(ctx, g.instance, export); err != nil {
+			if code, ok := exitCode(err); !ok || code != 0 {
+				return c.failed(g, err)
 			}
+			break
 		}
 	}
-	c.input, c.output, c.hasOutput = input, nil, false
-	status, err := callGuarded(ctx, instance, e.export, args...)
-	if err != nil {
-		return err
-	}
-	if code := int32(status); code != 0 {
-		return stopf(abi.ReasonGuest, "%s returned %d", e.export, code)
+	if err := c.tank.settle(); err != nil {
+		return c.failed(g, err)
 	}
 	return nil
+}
+
+// enact makes a call of a reactor in a guest that has been started.
+func (m *Module) enact(ctx context.Context, c *call, g *guest) error {
+	if m.reseed {
+		if _, err := callGuarded(ctx, g.instance, abi.ExportReseed, rand.Uint64()); err != nil {
+			return c.failed(g, err)
+		}
+	}
+	c.output, c.hasOutput = nil, false
+	return g.call(ctx, c, abi.ExportInvoke, uint64(len(c.input)))
+}
+
+// borrow gives a guest that has been started: one that waits, or one made from
+// the snapshot, or where there is none a fresh one.
+func (m *Module) borrow(ctx context.Context, c *call, until deadline) (*guest, error) {
+	g, from := m.guests.take()
+	if g != nil {
+		return g, nil
+	}
+	if from != nil {
+		g, err := m.newGuest(ctx, from)
+		if err != nil {
+			return nil, c.failed(nil, err)
+		}
+		return g, nil
+	}
+	input := c.input
+	c.input = nil
+	g, err := m.startGuest(ctx, c, until)
+	c.input = input
+	return g, err
+}
+
+// giveBack ends the use of a guest. One that is intact is put back to the
+// snapshot it came from and waits for the next call; all others are closed.
+func (m *Module) giveBack(g *guest, intact bool) {
+	if intact && g.from != nil && g.restore() == nil && m.guests.put(g) {
+		return
+	}
+	g.close()
 }
 
 // enter registers a call, unless the module is closed.
@@ -282,6 +309,7 @@ func (m *Module) leave() {
 // release frees the code. It runs once: when the module is closed and its last
 // call has ended.
 func (m *Module) release() {
+	m.guests.close()
 	m.freeErr = closeGuarded(m.code)
 	m.runtime.forget(m)
 	close(m.released)
@@ -296,9 +324,7 @@ func (m *Module) Close(ctx context.Context) error {
 	m.closed = true
 	idle := first && m.calls == 0
 	m.mu.Unlock()
-	if first {
-		close(m.closing)
-	}
+	m.end()
 	if idle {
 		m.release()
 	}

@@ -5,9 +5,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	goruntime "runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/weir-mcp/weir/runtime/memory"
 )
 
 // Runtime loads modules and runs them on one engine. It is safe for concurrent
@@ -16,6 +21,8 @@ type Runtime struct {
 	engine Engine
 	logger *slog.Logger
 
+	account *memory.Account     // of all instances and snapshots
+	warmups chan struct{}       // holds one token for each warm-up that runs
 	budget  *semaphore.Weighted // bytes that compilations may take
 	flights keyedLocks          // one compilation of the same bytes at a time
 
@@ -34,19 +41,56 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(r *Runtime) { r.logger = cmp.Or(logger, r.logger) }
 }
 
+// DefaultMemory is what [WithMemory] sets unless it is used: 2 GiB.
+const DefaultMemory = 2 << 30
+
+// WithMemory bounds the linear memory that all instances and snapshots of all
+// modules may have together, in bytes; 0 or less means DefaultMemory. It counts
+// what guests have, whether they have touched it or share it with others, so
+// that the process never takes more. When it is used up, instances that wait
+// for calls are closed; after that, a call that would need another instance
+// fails as busy, a guest that grows is given -1, and a load is refused.
+func WithMemory(bytes int64) Option {
+	return func(r *Runtime) {
+		if bytes > 0 {
+			r.account = memory.NewAccount(bytes)
+		}
+	}
+}
+
 // New returns a runtime that runs modules on the engine and owns it:
 // [Runtime.Close] closes both.
 func New(engine Engine, options ...Option) *Runtime {
 	r := &Runtime{
 		engine:  engine,
 		logger:  slog.Default(),
+		account: memory.NewAccount(DefaultMemory),
+		warmups: make(chan struct{}, goruntime.GOMAXPROCS(0)),
 		budget:  semaphore.NewWeighted(compileBudget),
 		modules: map[*Module]struct{}{},
 	}
 	for _, option := range options {
 		option(r)
 	}
+	r.account.OnShortage(r.closeIdle)
 	return r
+}
+
+// Memory is how much linear memory the instances and snapshots of all modules
+// have, and how much they may have, in bytes.
+func (r *Runtime) Memory() (used, limit int64) { return r.account.Used(), r.account.Limit() }
+
+// closeIdle closes all instances that wait for a call.
+func (r *Runtime) closeIdle() {
+	for _, m := range r.all() {
+		m.guests.drain()
+	}
+}
+
+func (r *Runtime) all() []*Module {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.modules))
 }
 
 // Engine names the engine, for people: what it is and how it runs code.
@@ -97,14 +141,8 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return ctx.Err()
 	}
 
-	r.mu.Lock()
-	modules := make([]*Module, 0, len(r.modules))
-	for m := range r.modules {
-		modules = append(modules, m)
-	}
-	r.mu.Unlock()
 	var failed error
-	for _, m := range modules {
+	for _, m := range r.all() {
 		failed = errors.Join(failed, m.Close(ctx))
 	}
 	if failed != nil {

@@ -242,7 +242,7 @@ func noSymlink(c *call, m Memory, w []uint64) errno { return noFile(c, m, w[2:])
 const maxVectors = 1024
 
 // vectors calls f for each buffer of an iovec array, until it returns false.
-func vectors(m Memory, at, count uint64, f func(b []byte) bool) errno {
+func vectors(c *call, m Memory, at, count uint64, f func(b []byte) bool) errno {
 	if count > maxVectors {
 		return errnoInval
 	}
@@ -250,6 +250,8 @@ func vectors(m Memory, at, count uint64, f func(b []byte) bool) errno {
 	if !ok {
 		return errnoFault
 	}
+	const perVector = 128 // of how many bytes that are copied one takes the time
+	c.tank.charge(int(count) * perVector)
 	for ; len(list) > 0; list = list[8:] {
 		b, ok := m.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
 		if !ok {
@@ -268,11 +270,12 @@ func fdRead(c *call, m Memory, w []uint64) errno {
 		return errnoBadf
 	}
 	read := 0
-	if e := vectors(m, w[1], w[2], func(b []byte) bool {
+	if e := vectors(c, m, w[1], w[2], func(b []byte) bool {
 		if !c.command {
 			return false
 		}
 		n := copy(b, c.input[c.inputRead:])
+		c.tank.charge(n)
 		c.inputRead += n
 		read += n
 		return n == len(b)
@@ -293,17 +296,18 @@ func fdWrite(ctx context.Context, c *call, m Memory, w []uint64) (errno, error) 
 	}
 	var written uint64
 	var stopped error
-	e := vectors(m, w[1], w[2], func(b []byte) bool {
+	e := vectors(c, m, w[1], w[2], func(b []byte) bool {
 		switch {
 		case w[0] == 2:
-			c.log.write(ctx, stderr, b)
+			c.tank.charge(c.log.write(ctx, stderr, b))
 		case !c.command:
-			c.log.write(ctx, stdout, b)
+			c.tank.charge(c.log.write(ctx, stdout, b))
 		case int64(len(c.output))+int64(len(b)) > c.maxAnswer():
-			stopped = stopf(abi.ReasonOutputTooLarge, "more than %d bytes on stdout", c.maxAnswer())
+			stopped = failuref(abi.ReasonOutputTooLarge, "more than %d bytes on stdout", c.maxAnswer())
 			return false
 		default:
 			c.output, c.hasOutput = append(c.output, b...), true
+			c.tank.charge(len(b))
 		}
 		written += uint64(len(b))
 		return true
@@ -340,6 +344,7 @@ func pollOneoff(c *call, m Memory, w []uint64) errno {
 	if !ok {
 		return errnoFault
 	}
+	c.tank.charge(len(in) + len(out))
 	// The two may overlap: read all before the first write.
 	in = append([]byte(nil), in...)
 	waits := make([]uint64, count) // of clocks, in nanoseconds from now
@@ -405,20 +410,24 @@ func procExit(_ context.Context, _ Memory, w []uint64) error { return &exited{ui
 
 // randomGet fills memory with real randomness, in pieces, so that the call's
 // deadline holds.
-func randomGet(ctx context.Context, _ *call, m Memory, w []uint64) (errno, error) {
-	const piece = 256 << 10
+func randomGet(ctx context.Context, c *call, m Memory, w []uint64) (errno, error) {
+	const (
+		piece      = 256 << 10
+		randomness = 16 // of how many bytes that are copied it takes the time
+	)
 	b, ok := m.Read(uint32(w[0]), uint32(w[1]))
 	if !ok {
 		return errnoFault, nil
 	}
 	for len(b) > 0 {
-		if err := ctx.Err(); err != nil {
-			return errnoSuccess, err
+		if f := c.tank.until.passed(ctx); f != nil {
+			return errnoSuccess, f
 		}
 		n := min(piece, len(b))
 		// crypto/rand never fails: it ends the process where the system has no
 		// randomness to give.
 		_, _ = rand.Read(b[:n])
+		c.tank.charge(n * randomness)
 		b = b[n:]
 	}
 	return errnoSuccess, nil

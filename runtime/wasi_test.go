@@ -27,14 +27,20 @@ func (m fakeMemory) Read(offset, count uint32) ([]byte, bool) {
 func (m fakeMemory) uint32(at uint32) uint32 { return binary.LittleEndian.Uint32(m[at:]) }
 func (m fakeMemory) uint64(at uint32) uint64 { return binary.LittleEndian.Uint64(m[at:]) }
 
-// guest calls host functions as a guest would.
-type guest struct {
+// fakeGlobal is a global of a guest.
+type fakeGlobal uint64
+
+func (g *fakeGlobal) Get() uint64      { return uint64(*g) }
+func (g *fakeGlobal) Set(value uint64) { *g = fakeGlobal(value) }
+
+// fakeGuest calls host functions as a guest would.
+type fakeGuest struct {
 	*call
 	fakeMemory
 	t *testing.T
 }
 
-func newGuest(t *testing.T, m *Module, input string) *guest {
+func newGuest(t *testing.T, m *Module, input string) *fakeGuest {
 	if m.logger == nil {
 		m.logger = slog.New(slog.DiscardHandler)
 	}
@@ -42,11 +48,12 @@ func newGuest(t *testing.T, m *Module, input string) *guest {
 	m.limits, err = m.limits.orDefaults()
 	require.NoError(t, err)
 	c := m.newCall([]byte(input))
-	return &guest{call: c, fakeMemory: make(fakeMemory, 1<<17), t: t}
+	c.tank.gauge = new(fakeGlobal)
+	return &fakeGuest{call: c, fakeMemory: make(fakeMemory, 1<<17), t: t}
 }
 
 // try calls a function of WASI and returns its errno and error.
-func (g *guest) try(name string, args ...uint64) (errno, error) {
+func (g *fakeGuest) try(name string, args ...uint64) (errno, error) {
 	for _, f := range wasiFuncs {
 		if f.Name == name {
 			require.Len(g.t, args, len(f.Type.Params), name)
@@ -59,14 +66,14 @@ func (g *guest) try(name string, args ...uint64) (errno, error) {
 	return 0, nil
 }
 
-func (g *guest) do(name string, args ...uint64) errno {
+func (g *fakeGuest) do(name string, args ...uint64) errno {
 	g.t.Helper()
 	e, err := g.try(name, args...)
 	require.NoError(g.t, err)
 	return e
 }
 
-func (g *guest) put32(at uint32, values ...uint32) {
+func (g *fakeGuest) put32(at uint32, values ...uint32) {
 	for i, v := range values {
 		binary.LittleEndian.PutUint32(g.fakeMemory[at+4*uint32(i):], v)
 	}
@@ -128,7 +135,7 @@ func TestWASIClock(t *testing.T) {
 		require.Equal(t, errnoInval, g.do("clock_time_get", id, 0, 0))
 	}
 
-	year := func(g *guest) int {
+	year := func(g *fakeGuest) int {
 		require.Equal(t, errnoSuccess, g.do("clock_time_get", clockRealtime, 1, 0))
 		return time.Unix(0, int64(g.uint64(0))).UTC().Year()
 	}
@@ -159,7 +166,7 @@ func TestTheClockNeverOverflows(t *testing.T) {
 }
 
 // subscription is one of poll_oneoff's.
-func (g *guest) subscribe(at uint32, userdata uint64, tag byte, clock uint32, timeout uint64, flags uint16) {
+func (g *fakeGuest) subscribe(at uint32, userdata uint64, tag byte, clock uint32, timeout uint64, flags uint16) {
 	s := g.fakeMemory[at : at+48]
 	clear(s)
 	binary.LittleEndian.PutUint64(s, userdata)
@@ -296,7 +303,7 @@ func TestWASICommandWritesItsAnswer(t *testing.T) {
 	require.Equal(t, errnoSuccess, g.do("fd_write", 1, 0, 1, 16))
 	g.put32(0, 0, 1)
 	_, err := g.try("fd_write", 1, 0, 1, 16)
-	require.Equal(t, abi.ReasonOutputTooLarge, failureOf(context.Background(), err).reason)
+	require.Equal(t, abi.ReasonOutputTooLarge, failureOf(err).reason)
 	require.Equal(t, errnoBadf, g.do("fd_write", 0, 0, 1, 16))
 	require.Equal(t, errnoBadf, g.do("fd_write", 3, 0, 1, 16))
 	require.Equal(t, errnoFault, g.do("fd_write", 2, 0, 1, outside))

@@ -22,6 +22,8 @@ type assembly struct {
 	policy    *chain.Policy
 	sandbox   *sandbox
 	libraries []*library.Library
+	// mask hides the secrets of the configuration in a text, or is nil.
+	mask func(string) string
 }
 
 // chainFlags are the flags that say which hosts and policy there are.
@@ -67,7 +69,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 	if err != nil {
 		return nil, usageError{err}
 	}
-	a := &assembly{policy: policy}
+	a := &assembly{policy: policy, mask: maskOf(file)}
 	if a.sandbox, err = newSandbox(std, log, file); err != nil {
 		return nil, err
 	}
@@ -76,7 +78,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 		host, err := a.host(ctx, log, &file.Hosts[i])
 		if err != nil {
 			a.close(ctx)
-			return nil, err
+			return nil, masked(a.mask, err)
 		}
 		list = append(list, host)
 	}
@@ -85,7 +87,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 }
 
 func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
-	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log}
+	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log, Mask: a.mask, Version: buildVersion()}
 	switch {
 	case !h.Modules.IsZero():
 		lib := a.sandbox.library(h, nil)

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 sampling, roots and logging are deprecated, and governed for as long as peers use them
+
 package main
 
 import (

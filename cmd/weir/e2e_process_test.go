@@ -50,7 +50,7 @@ func alive(pid int) bool {
 // while it lasts.
 func TestProcessesEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("signals")
+		t.Skip("Windows has no signals to end a process with")
 	}
 	t.Parallel()
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestProcessesEnd(t *testing.T) {
 // gateway reaps each.
 func TestNoZombies(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("looks into /proc")
+		t.Skip("zombies are looked for in /proc, which only Linux has")
 	}
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestNoZombies(t *testing.T) {
 // TestServeEnds does the same for weir serve over stdio and HTTP.
 func TestServeEnds(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("signals")
+		t.Skip("Windows has no signals to end a process with")
 	}
 	t.Parallel()
 	dir := onlyAllowing(t)

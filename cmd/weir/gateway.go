@@ -37,7 +37,7 @@ func newGateway(std streams) *cobra.Command {
 			if file.Backend == nil {
 				return usagef(`no backend: give its command after "--" or in a --config`)
 			}
-			return runGateway(cmd.Context(), std, newLogger(std.err, slog.LevelInfo), file)
+			return runGateway(cmd.Context(), std, newMaskedLogger(std.err, slog.LevelInfo, maskOf(file)), file)
 		},
 	}
 	flags.add(cmd)
@@ -85,13 +85,13 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
 	})
 	if err != nil {
-		return err
+		return masked(a.mask, err)
 	}
 	err = g.Serve(ctx, relay.Stdio(in, out, gateway.DefaultClientLimit), backend)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // told to stop: it has drained
 	}
-	return err
+	return masked(a.mask, err)
 }
 
 // warn asks the hosts what they list and says what is wrong with the policy. Of

@@ -8,8 +8,22 @@ import (
 
 // newLogger logs to stderr: text on a terminal, JSON otherwise (config.md).
 // Quiet commands, whose stdout is the point, log warnings and worse only.
-func newLogger(to io.Writer, level slog.Level) *slog.Logger {
+func newLogger(to io.Writer, level slog.Level) *slog.Logger { return newMaskedLogger(to, level, nil) }
+
+// newMaskedLogger is newLogger with every text masked, unless mask is nil.
+func newMaskedLogger(to io.Writer, level slog.Level, mask func(string) string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
+	if mask != nil {
+		options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if err, ok := a.Value.Any().(error); ok {
+				return slog.String(a.Key, mask(err.Error()))
+			}
+			if a.Value.Kind() == slog.KindString {
+				return slog.String(a.Key, mask(a.Value.String()))
+			}
+			return a
+		}
+	}
 	if isTerminal(to) {
 		return slog.New(slog.NewTextHandler(to, options))
 	}

@@ -80,7 +80,7 @@ type planned struct {
 // plansOf makes the plans of all events in question, those that do nothing left
 // out unless they were asked for by name.
 func plansOf(ctx context.Context, std streams, file *config.File, event string, phase abi.Phase) (*planned, error) {
-	a, err := assemble(ctx, std, newLogger(std.err, slog.LevelWarn), file)
+	a, err := assemble(ctx, std, newMaskedLogger(std.err, slog.LevelWarn, maskOf(file)), file)
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/internal/guestbuild"
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 // runTimes differ from run to run.
@@ -20,10 +22,10 @@ var runTimes = regexp.MustCompile(`"durationMs":\d+`)
 // stand, in a shell, where the README says they work.
 func TestReadmeCommandsPrintWhatItShows(t *testing.T) {
 	t.Parallel()
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("the README's commands are a POSIX shell's: there is no sh")
+	if runtime.GOOS == "windows" {
+		t.Skip("the README's commands are a POSIX shell's")
 	}
+	shell := need.Command(t, "sh", "install a POSIX shell")
 	dir := t.TempDir()
 	examples := filepath.Join(dir, "examples", "interceptors")
 	own := filepath.Join(dir, "interceptors")

@@ -31,12 +31,13 @@ func newServe(std streams) *cobra.Command {
 		Example: "  weir serve ./interceptors\n  weir serve ./interceptors --http 127.0.0.1:8414",
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log := newLogger(std.err, slog.LevelInfo)
 			file, err := settings(path)
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), std, log, file, args[0], addr)
+			mask := maskOf(file)
+			log := newMaskedLogger(std.err, slog.LevelInfo, mask)
+			return masked(mask, serve(cmd.Context(), std, log, file, args[0], addr))
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP at http://ADDR/mcp instead of stdio")

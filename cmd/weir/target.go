@@ -71,7 +71,7 @@ func openTarget(ctx context.Context, std streams, where string, command []string
 	}
 	// What goes wrong is the command's own error; a host's warnings are for a
 	// gateway, where operations depend on it.
-	quiet := hosts.Options{Logger: newLogger(std.err, slog.LevelError)}
+	quiet := hosts.Options{Logger: newLogger(std.err, slog.LevelError), Version: buildVersion()}
 	switch {
 	case command != nil:
 		return openRemote(ctx, hosts.Stdio("target", hosts.Process{Command: command, Env: hosts.Environment(nil)}, quiet))

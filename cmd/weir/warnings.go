@@ -30,7 +30,7 @@ func (a *assembly) warnings(listings []chain.Listing, boundary config.Boundary) 
 				seen[who] = true
 				if err := library.CheckConfig(descriptorOf(listings, &s), s.Config.Value); err != nil {
 					all = append(all, fmt.Sprintf("%s: the config of %s on %s is refused, so each of its calls fails: %s: %v",
-						s.Config.From.Source, s.Name, s.Host, err.Path, err.Cause))
+						s.Config.From.Source, s.Name, s.Host, err.Path, masked(a.mask, err.Cause)))
 				}
 			}
 		}

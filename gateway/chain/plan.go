@@ -63,31 +63,6 @@ type LeftOut struct {
 	Detail string
 }
 
-// DiscoveryReason says why a plan is blocked before it starts.
-type DiscoveryReason string
-
-// The reasons of discovery failures (protocol.md §5).
-const (
-	NotListed     DiscoveryReason = "not_listed" // a host has no list and may not fail open
-	Missing       DiscoveryReason = "missing"    // a required interceptor is listed nowhere
-	BadDescriptor DiscoveryReason = "malformed"  // a required one cannot be used
-	RefusedByRule DiscoveryReason = "refused"    // a required one cannot run as policy wants
-	Incompatible  DiscoveryReason = "compat"     // a required one is for other protocol versions
-	Unserved      DiscoveryReason = "disabled"   // a required one is disabled on its host
-)
-
-// DiscoveryFailure is one reason why a plan blocks whatever goes through it.
-type DiscoveryFailure struct {
-	// Interceptor is the required one, empty when it is about a host.
-	Interceptor string
-	// Host is empty when a required interceptor is listed nowhere.
-	Host   string
-	Type   abi.Type
-	Reason DiscoveryReason
-	// Detail says more, for the operator only.
-	Detail string
-}
-
 // Plan is the ordered chain for one event, phase, direction and protocol
 // version. It is immutable and safe for concurrent use.
 type Plan struct {
@@ -336,84 +311,6 @@ func (p *Plan) order() {
 	}
 	slices.SortStableFunc(p.leftOut, func(a, b LeftOut) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.Reason), string(b.Reason)))
-	})
-}
-
-// require adds a failure for each requirement of policy that is not met on the
-// plan's event and phase (protocol.md §5, Discovery failure).
-func (p *Plan) require(listings []Listing, policy *Policy) {
-	for i := range policy.required {
-		r := &policy.required[i]
-		if !r.concerns(p.event, p.phase) {
-			continue
-		}
-		found := false
-		for j := range listings {
-			l := &listings[j]
-			if l.unavailable() != nil || r.host != "" && r.host != l.Host.Name() {
-				continue
-			}
-			for k := range l.Skipped {
-				if s := &l.Skipped[k]; s.Name == r.interceptor {
-					found = true
-					p.unmet(r, l.Host.Name(), "", BadDescriptor, errText(s.Err))
-				}
-			}
-			if d := l.find(r.interceptor); d != nil {
-				found = true
-				p.requireListed(r, policy, l, d)
-			}
-		}
-		if !found {
-			where := "no host lists it"
-			if r.host != "" {
-				where = "the host does not list it"
-			}
-			p.unmet(r, r.host, "", Missing, where)
-		}
-	}
-}
-
-// find gives the descriptor of a name: the first, as the rest is left out.
-func (l *Listing) find(name string) *abi.Descriptor {
-	for i := range l.Interceptors {
-		if l.Interceptors[i].Name == name {
-			return &l.Interceptors[i]
-		}
-	}
-	return nil
-}
-
-// requireListed checks one interceptor that a requirement concerns.
-func (p *Plan) requireListed(r *requirement, policy *Policy, l *Listing, d *abi.Descriptor) {
-	host := l.Host.Name()
-	if err := wellFormed(d); err != nil {
-		p.unmet(r, host, d.Type, BadDescriptor, err.Error())
-		return
-	}
-	c := candidate{d: d, name: r.name}
-	if r.alias != nil {
-		c.rules = policy.forCopy(r.alias, host)
-	} else {
-		c.rules = policy.forOriginal(d.Name, host) // never a copy's name: NewPolicy refuses such an entry
-	}
-	if err := c.refuse(); err != nil {
-		p.unmet(r, host, d.Type, RefusedByRule, err.Error())
-		return
-	}
-	if m := c.rules.enabled(); m.set && !m.value {
-		p.unmet(r, host, d.Type, Unserved, From{FromPolicy, m.source}.String())
-		return
-	}
-	if !d.Compat.Includes(p.protocolVersion) {
-		p.unmet(r, host, d.Type, Incompatible, compatText(d.Compat, p.protocolVersion))
-	}
-}
-
-func (p *Plan) unmet(r *requirement, host string, typ abi.Type, reason DiscoveryReason, detail string) {
-	p.failures = append(p.failures, DiscoveryFailure{
-		Interceptor: r.name, Host: host, Type: typ, Reason: reason,
-		Detail: fmt.Sprintf("required by %s: %s", From{FromPolicy, r.source}, detail),
 	})
 }
 

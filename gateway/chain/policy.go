@@ -165,21 +165,6 @@ type alias struct {
 	source                string
 }
 
-// requirement is one entry with `required`.
-type requirement struct {
-	name        string // as shown: the copy's name for an entry with `as`
-	interceptor string
-	host        string
-	hooks       abi.Hooks // nil is everything
-	alias       *alias
-	source      string
-}
-
-// concerns reports whether the requirement holds for an event and phase.
-func (r *requirement) concerns(event string, phase abi.Phase) bool {
-	return r.hooks == nil || r.hooks.Match(event, phase)
-}
-
 // Policy is the operator's `interceptors:` list, checked. It is immutable and
 // safe for concurrent use. A nil Policy overrides nothing.
 type Policy struct {
@@ -321,56 +306,4 @@ func (p *Policy) add(e *Entry) error {
 		p.required = append(p.required, r)
 	}
 	return nil
-}
-
-// checkRequired refuses an entry that requires what policy takes away: on the
-// host that it names, or, where it names none, on any host that an entry for
-// the same interceptor names, and on all others.
-func (p *Policy) checkRequired(e *Entry) error {
-	hosts := []string{e.Host}
-	if e.Host == "" && e.As == "" {
-		for at := range p.rules {
-			if at.interceptor == e.Interceptor && at.host != "" {
-				hosts = append(hosts, at.host)
-			}
-		}
-		slices.Sort(hosts)
-	}
-	wanted := e.Hooks
-	if wanted == nil {
-		wanted = abi.OnBoth("*")
-	}
-	var errs []error
-	for _, host := range hosts {
-		var rs rules
-		if e.As != "" {
-			rs = p.forCopy(p.names[e.As], host)
-		} else {
-			rs = p.forOriginal(e.Interceptor, host)
-		}
-		on := ""
-		if host != "" && e.Host == "" {
-			on = fmt.Sprintf(" on host %q (name the host that it is required on)", host)
-		}
-		if m := rs.enabled(); m.set && !m.value {
-			errs = append(errs, e.errorf("required, but disabled%s by the entry at %s", on, m.source))
-		}
-		if m := rs.mode(e.Type); m.set && m.value == abi.Audit {
-			errs = append(errs, e.errorf("required, but set to audit%s by the entry at %s", on, m.source))
-		}
-		if m := rs.hooks(); m.set && (len(wanted) == 0 || !wanted.Within(m.value)) {
-			errs = append(errs, e.errorf("required, but its hooks are narrowed away%s by the entry at %s; name in this entry's hooks where it is required", on, m.source))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// kindOf is the first character of a JSON value, white space aside.
-func kindOf(raw []byte) byte {
-	for _, c := range raw {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
 }

@@ -112,3 +112,13 @@ func polymorphic(result []byte) bool {
 	text, ok := wire.Unquote(kind)
 	return ok && text != "complete"
 }
+
+// kindOf is the first character of a JSON value, white space aside.
+func kindOf(raw []byte) byte {
+	for _, c := range raw {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return c
+		}
+	}
+	return 0
+}

@@ -62,8 +62,7 @@ func (a *answers) Read(p []byte) (int, error) {
 func (a *answers) admit(line []byte) []byte {
 	m, err := wire.Read(line)
 	if err != nil {
-		var bad *wire.Error
-		errors.As(err, &bad) // always one
+		bad := wire.AsError(err)
 		a.dropped(err)
 		return refusal(bad.Kind, bad.ID, abi.ReasonBadOutput)
 	}

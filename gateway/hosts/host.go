@@ -1,16 +1,17 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Options are what all kinds of hosts have in common.
@@ -21,8 +22,15 @@ type Options struct {
 	// unwraps what comes back (protocol.md §3). A set in this process always
 	// gets bare payloads.
 	Envelope bool
+	// Version is what weir calls itself towards MCP peers, beside its name: the
+	// version of the build. Empty is "(devel)".
+	Version string
 	// Logger gets what operators should know; nil is slog.Default.
 	Logger *slog.Logger
+	// Mask rewrites the text of an error before anyone sees it: those of the
+	// system quote addresses and arguments, secrets in them included. It may be
+	// nil.
+	Mask func(string) string
 }
 
 // Host is one configured host of interceptors. It does nothing until it is
@@ -31,6 +39,9 @@ type Host struct {
 	name     string
 	failOpen bool
 	log      *slog.Logger
+	mask     func(string) string
+	version  string        // what weir calls itself
+	grace    time.Duration // for a peer to leave in
 	source   source
 
 	// Of discovery. The flight runs under life, not under its callers.
@@ -78,7 +89,8 @@ type state struct {
 type flight struct{ done chan struct{} }
 
 func newHost(name string, o Options) *Host {
-	h := &Host{name: name, failOpen: o.FailOpen, fresh: DefaultFresh, publish: func(chain.Listing) {}}
+	h := &Host{name: name, failOpen: o.FailOpen, mask: o.Mask, version: cmp.Or(o.Version, "(devel)"),
+		grace: closeGrace, fresh: DefaultFresh, publish: func(chain.Listing) {}}
 	h.log = o.Logger
 	if h.log == nil {
 		h.log = slog.Default()
@@ -101,9 +113,27 @@ func (h *Host) ReturnsPromptly() {}
 func (h *Host) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
 	r, err := h.source.invoke(ctx, inv)
 	if err != nil {
-		return abi.Result{}, abi.AsError(err, inv.Name, inv.Phase)
+		e := *abi.AsError(err, inv.Name, inv.Phase)
+		e.Cause = h.masked(e.Cause)
+		return abi.Result{}, &e
 	}
 	return r, nil
+}
+
+// maskedError is an error whose text has been rewritten.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e maskedError) Error() string { return e.text }
+func (e maskedError) Unwrap() error { return e.err }
+
+func (h *Host) masked(err error) error {
+	if err == nil || h.mask == nil {
+		return err
+	}
+	return maskedError{h.mask(err.Error()), err}
 }
 
 // How long the pauses between attempts to reach a host are, and how long one
@@ -175,6 +205,7 @@ func (h *Host) fly(f *flight) {
 	defer cancel()
 	h.dirty.Store(false) // before the list is read: a change meanwhile counts
 	found, err := h.source.list(ctx)
+	err = h.masked(err)
 	now := time.Now()
 	old := h.state.Load()
 	next := &state{at: now, listing: chain.Listing{Host: h, FailOpen: h.failOpen,
@@ -238,13 +269,7 @@ func sameSkip(a, b abi.Skipped) bool {
 }
 
 // clip bounds a stranger's words in the log.
-func clip(s string) string {
-	const most = 1 << 10
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return wire.Clip(s, 1<<10) }
 
 func (h *Host) close(ctx context.Context) error {
 	h.mu.Lock()

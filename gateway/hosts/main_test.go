@@ -114,7 +114,14 @@ func over(t *testing.T, kind string, o Options, test func(t *testing.T, h *Host)
 func stdioHost(t *testing.T, kind string, o Options) *Host {
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	return Stdio("remote", Process{Command: []string{exe}, Env: Environment(map[string]string{"WEIR_TEST_SERVER": kind})}, o)
+	return hasty(Stdio("remote", Process{Command: []string{exe}, Env: Environment(map[string]string{"WEIR_TEST_SERVER": kind})}, o))
+}
+
+// hasty gives the peer little time to leave: under the race detector a process
+// takes a second for its exit, which nothing here depends on.
+func hasty(h *Host) *Host {
+	h.grace = 100 * time.Millisecond
+	return h
 }
 
 func serveHTTP(t *testing.T, s script, stateless bool) *httptest.Server {
@@ -212,7 +219,7 @@ var scripts = map[string]script{
 		// Over stateless HTTP the SDK's server does not hear that its caller left.
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(300 * time.Millisecond):
 		}
 		return "", errors.New("nobody waited for me")
 	}},

@@ -125,14 +125,15 @@ func (r *remote) supervise(c *connection) {
 		_ = c.session.Close()
 		close(closed)
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), r.host.grace)
 	defer cancel()
 	c.release(ctx, closed)
 	<-closed
 	<-gone
 }
 
-// closeGrace is how long a peer may take to leave when it is asked to.
+// closeGrace is how long a peer may take to leave when it is asked to: the grace
+// of every host outside of tests.
 const closeGrace = 2 * time.Second
 
 func (r *remote) close(ctx context.Context) error {
@@ -406,7 +407,7 @@ func (r *rawResult) UnmarshalJSON(b []byte) error {
 
 // open begins an MCP session and promises the transport's end to release.
 func (h *Host) open(ctx context.Context, t mcp.Transport, end release) (*connection, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "weir", Version: "1"}, &mcp.ClientOptions{
+	client := mcp.NewClient(&mcp.Implementation{Name: "weir", Version: h.version}, &mcp.ClientOptions{
 		Capabilities:   &mcp.ClientCapabilities{},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
@@ -417,7 +418,7 @@ func (h *Host) open(ctx context.Context, t mcp.Transport, end release) (*connect
 	}
 	session, err := client.Connect(ctx, t, nil)
 	if err != nil {
-		grace, cancel := context.WithTimeout(context.Background(), closeGrace)
+		grace, cancel := context.WithTimeout(context.Background(), h.grace)
 		defer cancel()
 		closed := make(chan struct{})
 		close(closed)

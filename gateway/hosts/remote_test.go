@@ -1,13 +1,16 @@
 package hosts
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,7 +180,7 @@ func TestRemote_timeout(t *testing.T) {
 	})
 	t.Run("of the caller", func(t *testing.T) {
 		over(t, "slow", Options{}, func(t *testing.T, h *Host) {
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, err := h.Invoke(ctx, invocation(`{}`))
 			require.Equal(t, abi.ReasonTimeout, failed(t, err).Reason)
@@ -235,6 +238,36 @@ func TestHTTP_headersGoToTheServerAndNowhereElse(t *testing.T) {
 	_, got := here.Load("Bearer s3cret")
 	require.True(t, got)
 	elsewhere.Range(func(any, any) bool { t.Error("the redirect was followed"); return true })
+}
+
+func TestRemote_saysWhoItIs(t *testing.T) {
+	for version, want := range map[string]string{"": "(devel)", "v1.2.3": "v1.2.3"} {
+		t.Run(want, func(t *testing.T) {
+			var said atomic.Pointer[string]
+			inner := serveHTTP(t, scripts["plain"], true).Config.Handler
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				text := string(body)
+				said.CompareAndSwap(nil, &text)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				inner.ServeHTTP(w, r)
+			}))
+			defer web.Close()
+			h := HTTP("remote", Endpoint{URL: web.URL}, Options{Version: version})
+			defer h.close(t.Context())
+			_, err := h.source.list(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, *said.Load(), `{"name":"weir","version":"`+want+`"}`)
+		})
+	}
+}
+
+// The grace of a host outside of this package's tests, which shorten it.
+func TestHost_graceIsTwoSeconds(t *testing.T) {
+	require.Equal(t, 2*time.Second, Stdio("remote", Process{}, Options{}).grace)
 }
 
 func TestHTTP_badServers(t *testing.T) {

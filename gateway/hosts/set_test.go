@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/internal/leak"
 	"github.com/weir-mcp/weir/internal/logbook"
 )
 
@@ -285,7 +285,8 @@ func TestStdio_noiseIsBoundedAndHarmless(t *testing.T) {
 }
 
 func TestSet_closeLeavesNothingBehind(t *testing.T) {
-	before := runtime.NumGoroutine()
+	leak.Goroutines(t, "gateway/hosts.(*Host).", "gateway/hosts.(*remote).", "gateway/hosts.HTTP.", "gateway/hosts.Stdio.", "gateway/hosts.logLines(")
+	leak.Descriptors(t)
 	for range 3 {
 		web := httptest.NewServer(serveHTTP(t, scripts["plain"], false).Config.Handler)
 		deaf := stdioHost(t, "deaf", Options{})
@@ -301,8 +302,6 @@ func TestSet_closeLeavesNothingBehind(t *testing.T) {
 		require.Len(t, l, 4)
 		web.Close()
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+6 }, soon, 10*time.Millisecond,
-		"the test servers of httptest stay until the end of the test")
 }
 
 func TestSet_hammer(t *testing.T) {

@@ -68,10 +68,11 @@ func Stdio(name string, p Process, o Options) *Host {
 
 // process is a running command.
 type process struct {
-	cmd     *exec.Cmd
+	group   *processgroup.Group
+	grace   time.Duration
 	stdin   io.WriteCloser
 	answers io.ReadCloser
-	exited  chan struct{}
+	ended   chan struct{} // closed when it is gone and all that it wrote was read
 }
 
 func (h *Host) start(p Process) (*process, error) {
@@ -83,7 +84,6 @@ func (h *Host) start(p Process) (*process, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would be everything
 	}
-	processgroup.Own(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (h *Host) start(p Process) (*process, error) {
 		return nil, errors.Join(err, stdin.Close(), stdout.Close(), out.Close())
 	}
 	cmd.Stdout, cmd.Stderr = out, errOut
-	err = cmd.Start()
+	group, err := processgroup.Start(cmd, 0)
 	_ = out.Close()
 	_ = errOut.Close()
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *Host) start(p Process) (*process, error) {
 		_ = stderr.Close()
 		return nil, fmt.Errorf("the command does not start: %w", err)
 	}
-	run := &process{cmd: cmd, stdin: stdin, exited: make(chan struct{}),
+	run := &process{group: group, grace: h.grace, stdin: stdin, ended: make(chan struct{}),
 		answers: &answers{lines: wire.NewLineReader(stdout, MaxAnswer+envelopeBytes), closer: stdout, log: h.log}}
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -115,11 +115,10 @@ func (h *Host) start(p Process) (*process, error) {
 		logLines(h.log, stderr)
 	})
 	go func() {
-		err := cmd.Wait()
-		processgroup.Kill(cmd) // what it left behind, which also ends the pipes
+		err := group.Err() // nobody of the group is left, which also ends the pipes
 		reading.Wait()
 		h.log.Debug("the command ended", "command", p.Command[0], "error", err)
-		close(run.exited)
+		close(run.ended)
 	}()
 	return run, nil
 }
@@ -127,24 +126,7 @@ func (h *Host) start(p Process) (*process, error) {
 // stop ends the process: its input ends, then it is asked to go, then it and
 // all it started are killed. It returns when the process is gone.
 func (p *process) stop(ctx context.Context, _ <-chan struct{}) {
-	_ = p.stdin.Close() // it may be closed already
-	step := func(limit time.Duration) bool {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		select {
-		case <-p.exited:
-			return true
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		return false
-	}
-	if !step(closeGrace / 4) {
-		processgroup.Terminate(p.cmd)
-		if !step(closeGrace / 4) {
-			processgroup.Kill(p.cmd)
-			<-p.exited
-		}
-	}
+	p.group.Stop(ctx, p.stdin.Close, p.grace/4, p.grace/4)
+	<-p.ended
 	_ = p.answers.Close()
 }

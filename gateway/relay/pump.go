@@ -50,10 +50,7 @@ func (s *session) pump(from *peer) {
 
 // unreadable deals with a message that the strict reader refused.
 func (s *session) unreadable(from *peer, raw []byte, err error) {
-	var bad *wire.Error
-	if !errors.As(err, &bad) {
-		bad = &wire.Error{Code: codeInvalidRequest, Reason: "unreadable message"}
-	}
+	bad := wire.AsError(err)
 	d := Discard{Cause: BadMessage, Detail: bad.Error()}
 	if start := bytes.TrimLeft(raw, " \t\r"); from.side == Backend && bad.Kind == wire.Unknown && len(start) > 0 && start[0] != '{' && start[0] != '[' {
 		// No message at all, but a line that the backend meant for its log. An

@@ -133,12 +133,23 @@ func (s *session) sendLocked(to *peer, message []byte) {
 		return
 	default:
 	}
-	if err := to.end.Write(message); err != nil {
-		to.deafOnce.Do(func() {
-			s.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
-			close(to.deaf)
-		})
+	stalled := time.AfterFunc(s.Stall, func() { s.giveUp(to, errStalled) })
+	err := to.end.Write(message)
+	stalled.Stop()
+	if err != nil {
+		s.giveUp(to, err)
 	}
+}
+
+var errStalled = errors.New("it has not read for too long")
+
+// giveUp says that a peer takes nothing more. A write to it that is under way
+// ends when the session does.
+func (s *session) giveUp(to *peer, err error) {
+	to.deafOnce.Do(func() {
+		s.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
+		close(to.deaf)
+	})
 }
 
 // fail ends the session at once.
@@ -219,7 +230,6 @@ func (s *session) finishClient(ctx context.Context) {
 	s.closeWrite(s.backend)
 	select {
 	case <-s.client.asked.empty():
-		waitFor(drain, s.Grace, s.backend.ended)
 	case <-s.backend.ended:
 		if err := s.backendGone(ctx, s.backend.readErr); err.Open > 0 {
 			s.Logger.Warn("the client has closed its side", "error", err)
@@ -268,7 +278,7 @@ func (s *session) end() {
 	s.stopPlans()
 	s.client.gate.close()
 	s.backend.gate.close()
-	waitFor(context.Background(), s.Grace, s.backend.ended)
+	waitFor(context.Background(), s.Leave, s.backend.ended)
 	stop()
 	for _, p := range []*peer{s.backend, s.client} {
 		if err := p.end.Close(); err != nil {

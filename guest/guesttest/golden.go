@@ -265,26 +265,39 @@ func Golden(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			KV(t)
-			if err := c.Check(Call(inv)); err != nil {
-				t.Errorf("%s: %v", c.File, err)
+			call := func(inv abi.Invocation) (abi.Result, error) {
+				KV(t)
+				return Call(inv)
 			}
-			if _, enveloped := abi.Unwrap(inv.Event, inv.Payload); enveloped || inv.Payload[0] != '{' {
-				return
-			}
-			KV(t)
-			inv.Payload = abi.Wrap(inv.Event, inv.Payload)
-			r, err := Call(inv)
-			if err == nil && r.Modified {
-				bare, enveloped := abi.Unwrap(inv.Event, r.Payload)
-				if !enveloped {
-					t.Errorf("%s: asked in an envelope, answered %s", c.File, r.Payload)
-				}
-				r.Payload = bare
-			}
-			if err := c.Check(r, err); err != nil {
-				t.Errorf("%s: in an envelope: %v", c.File, err)
+			for _, wrong := range c.run(inv, call) {
+				t.Errorf("%s: %v", c.File, wrong)
 			}
 		})
 	}
+}
+
+// run makes the case's call, twice where the payload is an object, and returns
+// what is wrong. What is wrong with both calls is said once.
+func (c *Case) run(inv abi.Invocation, call func(abi.Invocation) (abi.Result, error)) (problems []error) {
+	bare := c.Check(call(inv))
+	if bare != nil {
+		problems = append(problems, bare)
+	}
+	if _, enveloped := abi.Unwrap(inv.Event, inv.Payload); enveloped || inv.Payload[0] != '{' {
+		return problems
+	}
+	inv.Payload = abi.Wrap(inv.Event, inv.Payload)
+	const again = `with the same payload in an envelope, {"method":…,"params":…}: `
+	r, err := call(inv)
+	if err == nil && r.Modified {
+		payload, enveloped := abi.Unwrap(inv.Event, r.Payload)
+		if !enveloped {
+			problems = append(problems, fmt.Errorf(again+"answered without one: %s", r.Payload))
+		}
+		r.Payload = payload
+	}
+	if wrong := c.Check(r, err); wrong != nil && (bare == nil || wrong.Error() != bare.Error()) {
+		problems = append(problems, fmt.Errorf(again+"%w", wrong))
+	}
+	return problems
 }

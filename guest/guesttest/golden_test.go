@@ -153,3 +153,49 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// What is wrong with a payload both bare and in an envelope is reported once;
+// the second call is mentioned where it differs.
+func TestWhatIsWrongIsReportedOnce(t *testing.T) {
+	deny := func(abi.Invocation) (abi.Result, error) { return abi.Result{Type: abi.Validation}, nil }
+	denyBare := func(inv abi.Invocation) (abi.Result, error) {
+		_, enveloped := abi.Unwrap(inv.Event, inv.Payload)
+		return abi.Result{Type: abi.Validation, Valid: enveloped}, nil
+	}
+	denyEnveloped := func(inv abi.Invocation) (abi.Result, error) {
+		r, err := denyBare(inv)
+		r.Valid = !r.Valid
+		return r, err
+	}
+	unwrap := func(inv abi.Invocation) (abi.Result, error) {
+		payload, _ := abi.Unwrap(inv.Event, inv.Payload)
+		return abi.Result{Type: abi.Mutation, Modified: true, Payload: payload}, nil
+	}
+	const denied, enveloped = "valid is false, want true", `with the same payload in an envelope, {"method":…,"params":…}: `
+	for _, c := range []struct {
+		name          string
+		payload, want string
+		call          func(abi.Invocation) (abi.Result, error)
+		wrong         []string
+	}{
+		{"both", `{}`, `{"valid":true}`, deny, []string{denied}},
+		{"the bare one", `{}`, `{"valid":true}`, denyBare, []string{denied}},
+		{"the one in an envelope", `{}`, `{"valid":true}`, denyEnveloped, []string{enveloped + denied}},
+		{"neither", `{}`, `{"valid":false}`, deny, nil},
+		{"a payload that is no object", `1`, `{"valid":true}`, deny, []string{denied}},
+		{"a payload that is an envelope", `{"method":"e/f"}`, `{"valid":false}`, denyBare, []string{"valid is true, want false"}},
+		{"an envelope that is not given back", `{"a":1}`, `{"payload":{"a":1}}`, unwrap, []string{enveloped + `answered without one: {"a":1}`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cases, err := parseCases([]byte(`{"interceptor":"i","event":"e/f","phase":"request","payload":` + c.payload + `,"want":` + c.want + `}`))
+			require.NoError(t, err)
+			inv, err := cases[0].Invocation()
+			require.NoError(t, err)
+			var wrong []string
+			for _, err := range cases[0].run(inv, c.call) {
+				wrong = append(wrong, err.Error())
+			}
+			require.Equal(t, c.wrong, wrong)
+		})
+	}
+}

@@ -4,7 +4,8 @@
 // CI never passes by leaving something out.
 //
 // It is for tests only and knows nothing of weir. A test calls
-// [Command] or [NPM] first and then uses what it returns.
+// [Command] or [NPM] first and then uses what it returns, or [Missing] where it
+// has looked by itself.
 package need
 
 import (
@@ -16,8 +17,9 @@ import (
 	"testing"
 )
 
-// missing skips the test, or fails it in CI.
-func missing(t testing.TB, what, wayOut string) {
+// Missing skips the test, or fails it in CI. wayOut says how to get what is
+// missing.
+func Missing(t testing.TB, what, wayOut string) {
 	t.Helper()
 	if os.Getenv("WEIR_CI") != "" {
 		t.Fatalf("%s is missing, and CI leaves nothing out; %s", what, wayOut)
@@ -30,7 +32,7 @@ func Command(t testing.TB, name, wayOut string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, name, wayOut)
+		Missing(t, name, wayOut)
 	}
 	return path
 }
@@ -65,7 +67,7 @@ func NPM(t testing.TB, program string) []string {
 	Command(t, "npm", "install Node.js 20 or newer with npm")
 	npm.once.Do(installNPM)
 	if npm.why != "" {
-		missing(t, "an npm package", npm.why)
+		Missing(t, "an npm package", npm.why)
 	}
 	return []string{node, filepath.Join(npm.dir, "node_modules", ".bin", program)}
 }

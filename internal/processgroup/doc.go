@@ -4,14 +4,18 @@
 // servers that it runs as commands use it:
 //
 //	cmd := exec.Command(name, args...)
-//	processgroup.Own(cmd) // before Start
-//	err := cmd.Start()
+//	stdin, err := cmd.StdinPipe()
+//	group, err := processgroup.Start(cmd, time.Second)
 //	...
-//	processgroup.Terminate(cmd) // asks
-//	processgroup.Kill(cmd)      // does not ask
+//	group.Stop(ctx, stdin.Close, leave, patience) // EOF, SIGTERM, SIGKILL
 //
-// Where the system has no process groups, which is on Windows, both end the
-// command alone. Neither reports an error: a group that is gone already is what
-// the caller wanted. It imports nothing of ours and keeps no state; the
-// functions may be called from several goroutines once the command has started.
+// The group's number is the command's process id, and an id that was reaped may
+// be a stranger's a moment later. So a group is signalled only while the command
+// has not been reaped: [Group] first learns that the command has ended, kills
+// what it left behind, and reaps it then (waitid with WNOWAIT, on Linux and
+// macOS). Other Unix systems reap first and kill at once. Where the system has
+// no process groups, which is on Windows, the command ends alone.
+//
+// Nothing here reports that a group is gone already: that is what the caller
+// wanted. It imports nothing of ours; all of it is safe for concurrent use.
 package processgroup

@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
 // JSON-RPC codes of refusals (protocol.md §6 "What is refused").
 const (
@@ -31,6 +34,19 @@ type Error struct {
 	// notification is dropped and counted; something unknown is answered with
 	// id null.
 	Kind Kind
+}
+
+// AsError gives the refusal in an error of [Read], [Strict] and their like, so
+// that no caller has to say what it would do with another kind: one that holds
+// none is a generic refusal. It is nil for nil.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if bad, ok := errors.AsType[*Error](err); ok {
+		return bad
+	}
+	return &Error{Code: CodeInvalid, Reason: reasonUnreadable}
 }
 
 // Error gives the reason, the offset and the code.
@@ -65,4 +81,5 @@ const (
 	reasonBoth        = "both result and error"
 	reasonMixed       = "method beside result or error"
 	reasonNothing     = "neither method, result nor error"
+	reasonUnreadable  = "the message cannot be read"
 )

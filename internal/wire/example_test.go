@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,8 +19,7 @@ func Example() {
 			break
 		}
 		m, err := wire.Read(line)
-		var bad *wire.Error
-		if errors.As(err, &bad) {
+		if bad := wire.AsError(err); bad != nil {
 			fmt.Println(string(wire.AppendFailure(nil, bad.ID.Raw(), bad.Code, bad.Reason, nil)))
 			continue
 		}

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -145,4 +147,11 @@ func FuzzStrict(f *testing.F) {
 		require.Equal(t, jsontext.Value(tame).IsValid(jsontext.AllowDuplicateNames(false)), err == nil)
 		require.Equal(t, err == nil || e.Code == CodeInvalid, Valid(in) == nil)
 	})
+}
+
+func TestAsError(t *testing.T) {
+	require.Nil(t, AsError(nil))
+	require.Equal(t, reasonDuplicate, AsError(Strict([]byte(`{"a":1,"a":1}`))).Reason)
+	require.Equal(t, CodeParse, AsError(fmt.Errorf("line 1: %w", Valid([]byte(`{`)))).Code)
+	require.Equal(t, CodeInvalid, AsError(io.ErrUnexpectedEOF).Code)
 }

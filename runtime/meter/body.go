@@ -39,15 +39,23 @@ func (w *rewriter) enterBodies() int {
 }
 
 // findLeaves finds the functions that are charged where they are called: those
-// without calls and loops that cost at most leafMax.
+// without calls and loops that cost at most leafMax. What the host or an
+// indirect call may call has to charge itself.
 func (w *rewriter) findLeaves() {
-	w.leaves = make([]byte, len(w.m.Functions))
+	for _, e := range w.m.Exports {
+		if e.Kind == KindFunc {
+			w.called[e.Index] = true
+		}
+	}
+	if w.m.Start != nil {
+		w.called[*w.m.Start] = true
+	}
 	n := w.enterBodies()
 	sectionEnd := w.end
 	for f := w.m.imported; f < w.m.imported+n && w.err == nil; f++ {
 		size := int(w.u32("the size of a body"))
 		body := w.pos
-		if w.end = body + size; size <= leafBytes {
+		if w.end = body + size; size <= leafBytes && !w.called[f] {
 			w.function = f
 			w.cut(f)
 			if head := w.regions.head(); !w.calls && len(w.regions.checks) == 0 && head <= leafMax {
@@ -170,7 +178,7 @@ func (w *rewriter) operation(in *instruction, length int) {
 		cost += uint32(arity)
 	case formIndirect:
 		w.calls = true
-		w.long(in, cost+leafMax+passed(w.m.Types[in.index]))
+		w.long(in, cost+passed(w.m.Types[in.index]))
 		return
 	case formFunc:
 		w.patch(patch{pos: in.operand, end: in.end, index: w.shifted(in.index)})

@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 )
 
@@ -161,22 +162,36 @@ func rich() []byte {
 	)
 }
 
+// span is where something lies in a module.
+type span struct{ start, end int }
+
+// eachSection goes through the sections of a module, each with its id and size.
+func eachSection(b []byte) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for p := 8; p < len(b); {
+			size, n, shift := 0, 1, 0
+			for ; ; n++ {
+				size |= int(b[p+n]&0x7f) << shift
+				shift += 7
+				if b[p+n] < 0x80 {
+					break
+				}
+			}
+			at := span{p, p + n + 1 + size}
+			if !yield(at) {
+				return
+			}
+			p = at.end
+		}
+	}
+}
+
 // richBoundaries are the offsets at which rich may be cut without cutting a
 // section.
 func richBoundaries() []int {
-	b := rich()
 	at := []int{8}
-	for p := 8; p < len(b); {
-		size, n, shift := 0, 1, 0
-		for ; ; n++ {
-			size |= int(b[p+n]&0x7f) << shift
-			shift += 7
-			if b[p+n] < 0x80 {
-				break
-			}
-		}
-		p += n + 1 + size
-		at = append(at, p)
+	for s := range eachSection(rich()) {
+		at = append(at, s.end)
 	}
 	return slices.Clip(at)
 }

@@ -19,18 +19,20 @@ var errNoFuel = errors.New("out of fuel")
 // tank is the host's side of metering, as small as it can be: it hands out
 // slices of fuel until a budget is spent.
 type tank struct {
-	budget int64 // what may be spent
-	slice  int64 // the most that is handed out at once
-	spent  int64 // of what has come back
-	out    int64 // what the guest was given last
-	calls  int
+	budget int64  // what may be spent
+	slice  int64  // the most that is handed out at once
+	spent  int64  // of what has come back
+	out    int64  // what the guest was given last
+	asked  func() // called with each question
 }
 
 const unlimited = math.MaxInt64 / 2
 
 // refuel answers a guest that has left, which is below zero.
 func (t *tank) refuel(left int64) int64 {
-	t.calls++
+	if t.asked != nil {
+		t.asked()
+	}
 	t.spent += t.out - left
 	t.out = 0
 	if t.spent > t.budget {

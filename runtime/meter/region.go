@@ -123,7 +123,7 @@ func (r *regions) add(pos int, cost uint32) bool {
 	return test
 }
 
-// call charges a call that may take long: it has tests of its own.
+// call charges a call that may take long. The callee begins with a test.
 func (r *regions) call(pos int, cost uint32) {
 	f := r.top()
 	if f.full(cost) {

@@ -78,7 +78,10 @@ type rewriter struct {
 	helpers helpers
 	// leaves gives for each function that is charged where it is called its
 	// cost and one, else zero.
-	leaves  []byte
+	leaves []byte
+	// called says for each function whether something else than a call by its
+	// index may call it: the host, or who has a reference to it.
+	called  []bool
 	patches []patch // of the body being rewritten
 	calls   bool    // there are some in it
 	checks  int
@@ -114,6 +117,7 @@ func (m *Module) Rewrite(o Options) (*Rewritten, error) {
 		options: o,
 		out:     make([]byte, 0, len(m.bytes)+len(m.bytes)/8+1024),
 	}
+	w.leaves, w.called = make([]byte, len(m.Functions)), make([]bool, len(m.Functions))
 	w.helpers.init(m)
 	w.facts.declared(m)
 	r := &Rewritten{DeferredStart: o.DeferStart && m.Start != nil, Memory: m.memoryWithin(o)}
@@ -122,9 +126,10 @@ func (m *Module) Rewrite(o Options) (*Rewritten, error) {
 		start = w.helpers.start(*m.Start)
 	}
 
-	// The code comes first: it says which helpers there are, and whether the
-	// data segments may be merged. It is written behind the room for what
-	// stands before it.
+	// The code says which helpers there are, and whether the data segments may
+	// be merged; the globals and the elements say which functions are referred
+	// to. So these are done before all that stands in front of them.
+	globals, elements := w.globals(), w.elements()
 	code := w.bodies()
 	data, segments := w.data()
 	if w.err != nil {
@@ -140,10 +145,12 @@ func (m *Module) Rewrite(o Options) (*Rewritten, error) {
 	w.writeFunctions()
 	w.writeTables()
 	w.writeMemory(r.Memory)
-	w.writeGlobals()
+	w.write(sectionGlobal, globals)
 	w.writeExports(r, start)
 	w.writeStart()
-	w.writeElements()
+	if len(elements) > 0 {
+		w.write(sectionElement, elements)
+	}
 	if w.facts.dataUsed && segments > 0 {
 		w.content = binary.AppendUvarint(w.content[:0], uint64(segments))
 		w.write(sectionDataCount, w.content)
@@ -214,6 +221,12 @@ func (w *rewriter) shifted(i uint32) uint32 {
 		return i + 1
 	}
 	return i
+}
+
+// referred is shifted for a reference.
+func (w *rewriter) referred(i uint32) uint32 {
+	w.called[i] = true
+	return w.shifted(i)
 }
 
 // write writes a section whose contents come in parts.
@@ -307,24 +320,23 @@ func (w *rewriter) writeMemory(m *Memory) {
 	w.write(sectionMemory, appendLimits([]byte{1}, l))
 }
 
-func (w *rewriter) writeGlobals() {
+// globals gives the contents of the global section.
+func (w *rewriter) globals() []byte {
 	n := uint32(0)
 	if w.enter(sectionGlobal) {
 		n = w.u32("a number of entries")
 	}
-	c := binary.AppendUvarint(w.content[:0], uint64(n)+2)
-	for ; n > 0; n-- {
+	c := binary.AppendUvarint(nil, uint64(n)+2)
+	for ; n > 0 && w.err == nil; n-- {
 		c = append(c, w.bytes(2, "a global")...)
-		c = w.writeConstant(c)
+		c = w.constant(c)
 	}
-	c = append(c, byte(I64), 1, byte(opI64Const), 0, byte(opEnd)) // the fuel
-	c = append(c, byte(I32), 1, byte(opI32Const), 0, byte(opEnd)) // what was refused
-	w.write(sectionGlobal, c)
-	w.content = c
+	c = append(c, byte(I64), 1, byte(opI64Const), 0, byte(opEnd))    // the fuel
+	return append(c, byte(I32), 1, byte(opI32Const), 0, byte(opEnd)) // what was refused
 }
 
-// writeConstant copies a constant expression.
-func (w *rewriter) writeConstant(c []byte) []byte {
+// constant copies a constant expression.
+func (w *rewriter) constant(c []byte) []byte {
 	in := &w.code
 	for {
 		w.next(in)
@@ -332,7 +344,7 @@ func (w *rewriter) writeConstant(c []byte) []byte {
 			return c
 		}
 		if in.op == opRefFunc {
-			c = binary.AppendUvarint(append(c, byte(opRefFunc)), uint64(w.shifted(in.index)))
+			c = binary.AppendUvarint(append(c, byte(opRefFunc)), uint64(w.referred(in.index)))
 		} else {
 			c = append(c, w.b[in.start:in.end]...)
 		}
@@ -380,28 +392,28 @@ func (w *rewriter) writeStart() {
 	w.write(sectionStart, binary.AppendUvarint(nil, uint64(w.shifted(*w.m.Start))))
 }
 
-func (w *rewriter) writeElements() {
+// elements gives the contents of the element section.
+func (w *rewriter) elements() []byte {
 	if !w.enter(sectionElement) {
-		return
+		return nil
 	}
 	n := w.u32("a number of entries")
-	c := binary.AppendUvarint(w.content[:0], uint64(n))
+	c := binary.AppendUvarint(nil, uint64(n))
 	for ; n > 0 && w.err == nil; n-- {
-		c = w.writeElementSegment(c)
+		c = w.elementSegment(c)
 	}
-	w.write(sectionElement, c)
-	w.content = c
+	return c
 }
 
-// writeElementSegment copies an element segment.
-func (w *rewriter) writeElementSegment(c []byte) []byte {
+// elementSegment copies an element segment.
+func (w *rewriter) elementSegment(c []byte) []byte {
 	flags := w.u32("the flags of an element segment")
 	c = binary.AppendUvarint(c, uint64(flags))
 	if flags&elementInactive == 0 {
 		if flags&elementExplicit != 0 {
 			c = binary.AppendUvarint(c, uint64(w.u32("an index")))
 		}
-		c = w.writeConstant(c)
+		c = w.constant(c)
 	}
 	if flags&(elementInactive|elementExplicit) != 0 {
 		c = append(c, w.byte("the kind of an element segment"))
@@ -410,9 +422,9 @@ func (w *rewriter) writeElementSegment(c []byte) []byte {
 	c = binary.AppendUvarint(c, uint64(n))
 	for ; n > 0 && w.err == nil; n-- {
 		if flags&elementExpressions != 0 {
-			c = w.writeConstant(c)
+			c = w.constant(c)
 		} else {
-			c = binary.AppendUvarint(c, uint64(w.shifted(w.u32("an index"))))
+			c = binary.AppendUvarint(c, uint64(w.referred(w.u32("an index"))))
 		}
 	}
 	return c

@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/weir-mcp/weir/internal/need"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -35,11 +36,11 @@ func specSuites(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
 	if err != nil {
-		t.Skipf("the go command does not find wazero in the module cache: %v", err)
+		need.Missing(t, "the module of wazero", "go mod download fetches it: "+err.Error())
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), "internal", "integration_test", "spectest")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the specification suites are not in the module cache: %v", err)
+		need.Missing(t, "the folder of the specification suites", "a wazero that go mod download fetches has it: "+err.Error())
 	}
 	return dir
 }

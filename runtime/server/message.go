@@ -15,22 +15,15 @@ func read(raw []byte) (wire.Message, *wire.Error) {
 	m, err := wire.Read(raw)
 	if err == nil && (m.Method == abi.MethodInvoke || m.Method == abi.MethodList) && m.Params != nil {
 		if err = wire.Strict(m.Raw); err != nil {
-			bad := wireError(err)
+			bad := wire.AsError(err)
 			bad.Kind, bad.ID = m.Kind, m.ID.Clone()
 			return wire.Message{}, bad
 		}
 	}
 	if err != nil {
-		return wire.Message{}, wireError(err)
+		return wire.Message{}, wire.AsError(err)
 	}
 	return m, nil
-}
-
-func wireError(err error) *wire.Error {
-	if bad, ok := errors.AsType[*wire.Error](err); ok {
-		return bad
-	}
-	return &wire.Error{Code: wire.CodeInvalid, Reason: "the message cannot be read"}
 }
 
 // generic is the code, text and data with which an error goes out. One that was

@@ -3,18 +3,28 @@
 // elsewhere, or where it is told to.
 //
 // It adapts and decides nothing: limits, grants and what a module may import
-// are the runtime's. What it adds to wazero is a memory limit for each instance,
-// which wazero has for whole runtimes only, and a cache folder that is refused
-// when others can write to it.
+// are the runtime's, and guests stop themselves. What it adds to wazero is the
+// memory of package memory, which is bounded for each instance and can be put
+// back, and a cache folder that is refused when others can write to it.
+//
+// # Memory that shrinks
+//
+// wazero takes memory from an allocator and only ever asks it for more. To put a
+// memory back that has grown, and to exchange the one that an instance was
+// filled with for its image, the engine grows by a page and has the allocator
+// answer with another size or place. wazero takes what it is given, which is
+// written down nowhere: so it is tried when the engine is made ([New]), on
+// failure of which every call gets a fresh instance, and checked each time, on
+// failure of which the instance is thrown away. It needs a declared maximum
+// above the size: package meter sees to that.
 //
 // # Limits of wazero that show through
 //
-//   - A call is stopped at loop headers only (WithCloseOnContextDone), which
-//     also makes loops slower, 3 to 20 times; code without loops is not stopped.
 //   - CompileModule ignores its context.
 //   - The stack ends at some 50 MB of frames with the compiler, and at 2,000
 //     calls deep with the interpreter; a Go guest takes seconds to get to the
 //     former, so its endless recursion ends by the deadline.
+//   - The tables of an instance cannot be put back.
 //   - Entries of the cache carry a checksum and are not authenticated: hence the
 //     demands on the folder. The folder is not bounded in size.
 package wazero

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -13,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -25,6 +25,10 @@ type Options struct {
 	// Interpreter interprets even where the compiler runs: slower by an order
 	// of magnitude, but nothing is compiled and no memory is executable.
 	Interpreter bool
+	// Reset is how instances are put back after a call; [memory.Auto], the
+	// default, takes the best way that works here. Others are there for who
+	// wants to compare, or distrusts the kernel.
+	Reset memory.Way
 	// Logger receives what is wrong with the cache; nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -32,6 +36,7 @@ type Options struct {
 // Engine is a [runtime.Engine]. It is safe for concurrent use.
 type Engine struct {
 	name   string
+	way    memory.Way
 	config wazero.RuntimeConfig
 	logger *slog.Logger
 	main   *linked
@@ -60,7 +65,6 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{
 		config: config.
 			WithCoreFeatures(features).
-			WithCloseOnContextDone(true).
 			WithDebugInfoEnabled(false).
 			WithCustomSections(false),
 		logger: o.Logger,
@@ -84,7 +88,7 @@ func New(o Options) (*Engine, error) {
 	if e.main, err = link(ctx, e.config.WithCompilationCache(e.cache)); err != nil {
 		return nil, errors.Join(err, e.cache.Close(ctx))
 	}
-	if e.name, err = name(ctx, e.config); err != nil {
+	if err := e.probe(ctx, o.Reset); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
 	return e, nil
@@ -144,6 +148,9 @@ func valueTypes(types []meter.ValueType) []api.ValueType {
 // Name says which wazero this is and whether it compiles or interprets.
 func (e *Engine) Name() string { return e.name }
 
+// Reset implements [runtime.Engine].
+func (e *Engine) Reset() memory.Way { return e.way }
+
 // Compile implements [runtime.Engine]. It ignores ctx, as wazero does: its
 // duration is bounded by what package meter lets through. A cache on disk that
 // fails is logged and done without.
@@ -151,7 +158,7 @@ func (e *Engine) Compile(_ context.Context, wasm []byte) (runtime.Code, error) {
 	ctx := context.Background()
 	compiled, err := e.main.CompileModule(ctx, wasm)
 	if err == nil {
-		return &code{e.main, compiled}, nil
+		return newCode(e, e.main, compiled), nil
 	}
 	if !e.onDisk {
 		return nil, err
@@ -165,7 +172,7 @@ func (e *Engine) Compile(_ context.Context, wasm []byte) (runtime.Code, error) {
 		return nil, plainErr
 	}
 	e.logger.Warn("the compile cache failed; compiled without it", "error", err)
-	return &code{plain, compiled}, nil
+	return newCode(e, plain, compiled), nil
 }
 
 // withoutCache is a second runtime that has no cache.
@@ -191,26 +198,4 @@ func (e *Engine) Close(ctx context.Context) error {
 		err = errors.Join(err, e.uncached.Close(ctx))
 	}
 	return errors.Join(err, e.cache.Close(ctx))
-}
-
-// probe is a module with one exported function, "f", that does nothing.
-var probe = []byte("\x00asm\x01\x00\x00\x00" +
-	"\x01\x04\x01\x60\x00\x00" + // type: () -> ()
-	"\x03\x02\x01\x00" + // function
-	"\x07\x05\x01\x01f\x00\x00" + // export
-	"\x0a\x04\x01\x02\x00\x0b") // code
-
-// name finds out whether wazero compiles or interprets here, which it does not
-// tell, by what its functions are.
-func name(ctx context.Context, config wazero.RuntimeConfig) (string, error) {
-	r := wazero.NewRuntimeWithConfig(ctx, config)
-	defer r.Close(ctx)
-	m, err := r.InstantiateWithConfig(ctx, probe, moduleConfig)
-	if err != nil {
-		return "", err
-	}
-	if strings.Contains(fmt.Sprintf("%T", m.ExportedFunction("f")), "interpreter") {
-		return "wazero (interpreter)", nil
-	}
-	return "wazero (compiler)", nil
 }

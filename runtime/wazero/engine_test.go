@@ -3,7 +3,6 @@ package wazero
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
@@ -18,6 +18,7 @@ import (
 
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/memory"
 )
 
 var ctx = context.Background()
@@ -37,14 +38,13 @@ func adder() []byte {
 	m.Export("grow", m.Func("i:i", "", wt.Get(0), wt.MemoryGrow))
 	m.Export("nothing", m.Func("", ""))
 	m.Export("trap", m.Func("", "", wt.Unreachable))
-	m.Export("loop", m.Func("", "", wt.Loop(wt.Br(0))))
 	return m.Bytes()
 }
 
 func instantiate(t *testing.T, e *Engine, wasm []byte, pages uint32) runtime.Instance {
 	code, err := e.Compile(ctx, wasm)
 	require.NoError(t, err)
-	i, err := code.Instantiate(ctx, pages)
+	i, err := code.Instantiate(ctx, runtime.Room{Pages: pages})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, i.Close(ctx))
@@ -78,16 +78,126 @@ func TestCallsAndFaults(t *testing.T) {
 		var fault *runtime.Fault
 		require.ErrorAs(t, err, &fault)
 		require.Equal(t, runtime.FaultTrap, fault.Kind)
-		require.True(t, fault.GrowthRefused)
-
-		i = instantiate(t, e, adder(), 1)
-		late, cancel := context.WithTimeoutCause(ctx, 1, errors.New("late"))
-		defer cancel()
-		_, err = i.Call(late, "loop")
-		require.ErrorAs(t, err, &fault)
-		require.Equal(t, runtime.FaultInterrupted, fault.Kind)
-		require.False(t, fault.GrowthRefused)
 	}
+}
+
+// keeper is a module whose memory can be read, written and grown, in the form
+// that the runtime gives to engines: with room for one page more.
+func keeper() []byte {
+	m := &wt.Module{}
+	m.Memory(2, 9)
+	m.Data(100, []byte{7})
+	m.Export("load", m.Func("i:i", "", wt.Get(0), wt.Load8(0)))
+	m.Export("store", m.Func("ii:", "", wt.Get(0), wt.Get(1), wt.Store8(0)))
+	m.Export("grow", m.Func("i:i", "", wt.Get(0), wt.MemoryGrow))
+	m.ExportAs("global", 3, m.Global(5))
+	return m.Bytes()
+}
+
+// What is captured comes back, size included, in the instance itself and in
+// those that begin as it, for every way and both kinds of engine.
+func TestCaptureAndRestore(t *testing.T) {
+	for _, way := range []memory.Way{memory.Auto, memory.FullCopy} {
+		for _, interpreter := range []bool{false, true} {
+			e := newEngine(t, Options{Reset: way, Interpreter: interpreter})
+			require.NotEqual(t, memory.Fresh, e.Reset())
+			code, err := e.Compile(ctx, keeper())
+			require.NoError(t, err)
+			account := memory.NewAccount(1 << 30)
+			room := runtime.Room{Pages: 8, Account: account}
+			first, err := code.Instantiate(ctx, room)
+			require.NoError(t, err)
+			do := func(i runtime.Instance, export string, args ...uint64) uint32 {
+				result, err := i.Call(ctx, export, args...)
+				require.NoError(t, err)
+				return uint32(result)
+			}
+			require.Error(t, first.Restore(), "there is nothing to put it back to")
+			require.Equal(t, uint32(7), do(first, "load", 100))
+			do(first, "grow", 1)
+			do(first, "store", 100, 8)
+			do(first, "store", 3<<16-1, 9)
+			image, err := first.Capture()
+			require.NoError(t, err)
+			require.Equal(t, uint64(3<<16), image.Size())
+
+			room.Image = image
+			second, err := code.Instantiate(ctx, room)
+			require.NoError(t, err)
+			for range 70 { // more often than function stacks are kept
+				for _, i := range []runtime.Instance{first, second} {
+					require.Equal(t, uint32(8), do(i, "load", 100))
+					require.Equal(t, uint32(9), do(i, "load", 3<<16-1))
+					require.Zero(t, do(i, "load", 5000))
+					require.Equal(t, uint32(3), do(i, "grow", 5))
+					require.Equal(t, uint32(0xffffffff), do(i, "grow", 1))
+					require.Zero(t, do(i, "load", 8<<16-1))
+					do(i, "store", 100, 1)
+					do(i, "store", 5000, 1)
+					do(i, "store", 8<<16-1, 1)
+					require.NoError(t, i.Restore())
+				}
+			}
+			g := second.Global("global")
+			require.Equal(t, uint64(5), g.Get())
+			g.Set(6)
+			require.Equal(t, uint64(6), second.Global("global").Get())
+			require.Nil(t, second.Global("missing"))
+
+			_, err = second.Call(ctx, "load", 3<<16)
+			require.Error(t, err, "what was taken back is out of reach")
+			require.NoError(t, second.Close(ctx))
+			require.NoError(t, second.Close(ctx), "closing twice is fine")
+			_, err = second.Call(ctx, "load", 0)
+			require.ErrorIs(t, err, errClosed)
+			require.NoError(t, first.Close(ctx))
+			image.Free()
+			require.Zero(t, account.Used())
+			require.NoError(t, code.Close(ctx))
+		}
+	}
+}
+
+func TestNoRoomForAnInstance(t *testing.T) {
+	e := newEngine(t, Options{})
+	code, err := e.Compile(ctx, keeper())
+	require.NoError(t, err)
+	account := memory.NewAccount(5 << 16)
+	room := runtime.Room{Pages: 8, Account: account}
+	i, err := code.Instantiate(ctx, room)
+	require.NoError(t, err)
+	room.Image, err = i.Capture()
+	require.NoError(t, err)
+	for _, image := range []runtime.Image{nil, room.Image} {
+		room.Image = image
+		_, err = code.Instantiate(ctx, room)
+		require.ErrorIs(t, err, memory.ErrNoRoom)
+		require.Equal(t, int64(4<<16), account.Used())
+	}
+	require.NoError(t, i.Close(ctx))
+}
+
+// An instance is not freed under the guest's feet, not even by the engine's end.
+func TestCloseWaitsForTheGuest(t *testing.T) {
+	e, err := New(Options{})
+	require.NoError(t, err)
+	code, err := e.Compile(ctx, keeper())
+	require.NoError(t, err)
+	made, err := code.Instantiate(ctx, runtime.Room{Pages: 8})
+	require.NoError(t, err)
+	i := made.(*instance)
+	require.True(t, i.memory.Enter()) // as a call does
+	closed := make(chan error, 2)
+	go func() { closed <- e.Close(ctx) }()
+	select {
+	case <-closed:
+		t.Fatal("closed under a call")
+	case <-time.After(20 * time.Millisecond): // no time is enough to prove it
+	}
+	i.memory.Leave()
+	require.NoError(t, <-closed)
+	_, err = i.Call(ctx, "load", 0)
+	require.ErrorIs(t, err, errClosed)
 }
 
 // What the runtime says WASI's functions are agrees with what wazero, an
@@ -109,24 +219,6 @@ func TestTypesOfWASI(t *testing.T) {
 		require.True(t, slices.Equal(theirs[f.Name].ResultTypes(), valueTypes(f.Type.Results)), f.Name)
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(theirs)), slices.Collect(maps.Keys(ours)))
-}
-
-func TestMemoryGrowsWithoutMoreThanItsLimit(t *testing.T) {
-	m := &linearMemory{max: 10 << 16}
-	require.Len(t, m.Reallocate(0), 0)
-	require.NotNil(t, m.Reallocate(0))
-	m.Reallocate(1 << 16)[5] = 7
-	for pages := uint64(2); pages <= 10; pages++ {
-		b := m.Reallocate(pages << 16)
-		require.Len(t, b, int(pages<<16))
-		require.LessOrEqual(t, cap(b), 10<<16)
-		require.Equal(t, byte(7), b[5], "what was there stays")
-		require.Zero(t, bytes.Count(b[len(b)-1<<16:], []byte{1}))
-		b[len(b)-1] = 1
-	}
-	require.False(t, m.refused)
-	require.Nil(t, m.Reallocate(11<<16))
-	require.True(t, m.refused)
 }
 
 // cached returns the files of the cache.

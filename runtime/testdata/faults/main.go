@@ -63,6 +63,18 @@ func fault(c *guest.Call[guest.NoConfig]) (guest.Verdict, error) {
 		var b [8]byte
 		_, _ = rand.Read(b[:])
 		return facts(map[string]any{"open": openErr != nil, "env": os.Environ(), "random": fmt.Sprintf("%x", b)}), nil
+	case "decode", "warm-up": // the latter is what a made-up call is for
+		// What a guest does that knows its payload's shape.
+		var request struct {
+			Name      string
+			Arguments map[string]any
+		}
+		if err := json.Unmarshal(c.Payload, &request); err != nil {
+			return guest.Verdict{}, err
+		}
+		if request.Arguments["text"] == nil {
+			return guest.Deny("no text"), nil
+		}
 	case "print":
 		fmt.Println("to stdout")
 		fmt.Fprintln(os.Stderr, "to stderr")

@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime/meter"
+)
+
+// guest is an instance and the variables in it that the runtime knows.
+type guest struct {
+	instance Instance
+	fuel     Global
+	refused  Global
+	saved    []Global  // what a snapshot keeps of it besides memory
+	from     *snapshot // what it is put back to; nil for one that serves once
+	idle     time.Time // since when
+
+	// slept is how far the clock had been moved on by sleep when the guest's
+	// state was made, which has seen that time: it must not go back.
+	slept time.Duration
+}
+
+// snapshot is the state that every call of a module starts from.
+type snapshot struct {
+	image   Image
+	globals []uint64
+	slept   time.Duration
+}
+
+var errGlobal = errors.New("the engine does not know a global that the module exports")
+
+// newGuest makes an instance: one that has not been started, or with a snapshot
+// one that is in its state.
+func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
+	room := Room{Pages: m.maxPages, Account: m.runtime.account}
+	if from != nil {
+		room.Image = from.image
+	}
+	instance, err := instantiateGuarded(ctx, m.code, room)
+	if err != nil {
+		return nil, err
+	}
+	g := &guest{
+		instance: instance, from: from,
+		fuel: instance.Global(meter.ExportFuel), refused: instance.Global(meter.ExportRefused),
+		saved: make([]Global, len(m.globals)),
+	}
+	missing := g.fuel == nil || g.refused == nil
+	for i, saved := range m.globals {
+		g.saved[i] = instance.Global(saved.Export)
+		missing = missing || g.saved[i] == nil
+	}
+	if missing {
+		g.close()
+		return nil, errGlobal
+	}
+	if from != nil {
+		g.slept = from.slept
+		g.set(from)
+	}
+	return g, nil
+}
+
+// startGuest makes an instance and runs its start function and _initialize,
+// which have no input and whose output is no answer.
+func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*guest, error) {
+	g, err := m.newGuest(ctx, nil)
+	if err != nil {
+		return nil, c.failed(nil, err)
+	}
+	c.tank.fill(g.fuel, until, 0)
+	for _, export := range m.starts {
+		if _, err := callGuarded(ctx, g.instance, export); err != nil {
+			defer g.close()
+			return nil, c.failed(g, err)
+		}
+	}
+	c.output, c.hasOutput = nil, false
+	g.slept = c.clock.slept
+	return g, nil
+}
+
+// call calls a function that returns a status, 0 for success.
+func (g *guest) call(ctx context.Context, c *call, export string, args ...uint64) error {
+	result, err := callGuarded(ctx, g.instance, export, args...)
+	if err != nil {
+		return c.failed(g, err)
+	}
+	if status := int32(result); status != 0 {
+		return c.failed(g, failuref(abi.ReasonGuest, "%s returned %d", export, status))
+	}
+	if err := c.tank.settle(); err != nil {
+		return c.failed(g, err)
+	}
+	return nil
+}
+
+// capture freezes the state, which the guest is put back to from then on.
+func (g *guest) capture() (*snapshot, error) {
+	image, err := captureGuarded(g.instance)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{image: image, globals: make([]uint64, len(g.saved)), slept: g.slept}
+	for i, global := range g.saved {
+		s.globals[i] = global.Get()
+	}
+	g.from = s
+	g.set(s)
+	return s, nil
+}
+
+// restore puts the guest back to its snapshot. After an error it is good for
+// close only.
+func (g *guest) restore() error {
+	if err := restoreGuarded(g.instance); err != nil {
+		return err
+	}
+	g.set(g.from)
+	return nil
+}
+
+// set sets the globals as they were. The fuel is set by every run.
+func (g *guest) set(s *snapshot) {
+	for i, global := range g.saved {
+		global.Set(s.globals[i])
+	}
+	g.refused.Set(0)
+}
+
+// close frees the instance. It must not be running.
+func (g *guest) close() { _ = closeGuarded(g.instance) }
