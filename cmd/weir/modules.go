@@ -57,12 +57,18 @@ func (s *sandbox) library(host *config.Host, entries []library.Entry) *library.L
 	if host == nil {
 		host = &config.Host{}
 	}
-	return library.New(library.Options{
+	o := s.options(host)
+	o.Entries = entries
+	return library.New(o)
+}
+
+// options are those of a library of the host's folder.
+func (s *sandbox) options(host *config.Host) library.Options {
+	return library.Options{
 		Loader:    s.loader(host),
-		Entries:   entries,
 		Logger:    s.log,
 		FileBytes: cmp.Or(largestFile(host), runtime.DefaultLimits().ModuleBytes),
-	})
+	}
 }
 
 // loader loads the modules of a folder whose bytes are those that are pinned.
