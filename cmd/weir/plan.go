@@ -73,7 +73,8 @@ func newPlan(std streams) *cobra.Command {
 // planned is the shape of weir plan --json.
 type planned struct {
 	Plans []*chain.Plan `json:"plans"`
-	// Warnings says what is wrong with the policy, as far as the lists tell.
+	// Warnings says what is wrong with the policy, as far as the lists tell, and
+	// which modules it keeps out of service.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -89,7 +90,7 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}, Warnings: a.warnings(listings, file.Boundary)}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: append(a.refusals(), a.warnings(listings, file.Boundary)...)}
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {

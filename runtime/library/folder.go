@@ -26,6 +26,11 @@ func (l *Library) load(ctx context.Context, name string, c *candidate) (s *serve
 	} else {
 		s, err = admit(name, m)
 	}
+	if err == nil && l.o.Admit != nil {
+		if refused := l.o.Admit(name, slices.Clone(s.descriptors)); refused != nil {
+			err = &unadmitted{refused}
+		}
+	}
 	if err != nil {
 		l.discard(name, m)
 		return nil, err

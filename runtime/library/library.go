@@ -41,6 +41,13 @@ type Options struct {
 	// Trust says whose signatures count and whether a file needs one, in FILE.sig
 	// beside it; nil looks at no signature.
 	Trust *trust.Policy
+	// Admit is asked about each module that would serve: the file and the
+	// descriptors under the module's own names, which it must not change or keep.
+	// What it does not admit is refused whole with its error, and the last good
+	// version stays (protocol.md §5). It answers alike for the same module each
+	// time, since such bytes are not tried again, and may be called concurrently.
+	// Nil admits all.
+	Admit func(file string, interceptors []abi.Descriptor) error
 	// Logger gets one record for each change of state of a file; nil discards.
 	Logger *slog.Logger
 	// FileBytes bounds a module file; 0 means 32 MiB (abi.md).

@@ -53,7 +53,8 @@ var errNoLoader = errors.New("the library has no loader for modules")
 // that has gone too.
 //
 // A module that does not load is left out and tried again: when the file
-// changes, when a file it collided with goes, and from time to time. Of files
+// changes, when a file it collided with goes, and from time to time, unless
+// [Options.Admit] refused it. Of files
 // with an interceptor name or all bytes in common the one that already serves
 // stays, at start the first by name; the others are refused whole.
 func (l *Library) Open(ctx context.Context, dir string) error {
