@@ -142,7 +142,10 @@ func headline(d abi.Descriptor) string {
 		text += " " + d.Version
 	}
 	mode := cmp.Or(d.Mode, abi.Active)
-	text += ": " + string(d.Type) + ", " + string(mode) + ", fails " + failsText(d.FailOpen)
+	text += ": " + string(d.Type) + ", " + string(mode)
+	if d.Type != abi.Sink { // which blocks nothing, failing or not
+		text += ", fails " + failsText(d.FailOpen)
+	}
 	if d.Type == abi.Mutation {
 		text += ", priority " + string(d.PriorityHint.AppendJSON(nil))
 	}

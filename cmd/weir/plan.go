@@ -188,7 +188,10 @@ func detailed(reason, detail string) string {
 // settingsText shows what holds for a step and, of what is not the default,
 // where it came from.
 func settingsText(s *chain.Step) string {
-	text := string(s.Mode.Value) + from(s.Mode.From) + ", fails " + failsText(s.FailOpen.Value) + from(s.FailOpen.From)
+	text := string(s.Mode.Value) + from(s.Mode.From)
+	if s.Type != abi.Sink { // which blocks nothing, failing or not
+		text += ", fails " + failsText(s.FailOpen.Value) + from(s.FailOpen.From)
+	}
 	if s.Type == abi.Mutation {
 		text += ", priority " + strconv.Itoa(int(s.Priority.Value)) + from(s.Priority.From)
 	}

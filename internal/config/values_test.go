@@ -71,7 +71,7 @@ cache: on
 	require.Equal(t, abi.Audit, *redactor.Mode)
 	require.Equal(t, int32(-2000), redactor.PriorityHint.For(abi.Request))
 	require.Equal(t, int32(0), redactor.PriorityHint.For(abi.Response))
-	require.True(t, redactor.PriorityHint.IsPerPhase())
+	require.Equal(t, `{"request":-2000}`, string(redactor.PriorityHint.AppendJSON(nil)), "given phase by phase")
 	require.Equal(t, 200*time.Millisecond, *redactor.Timeout)
 	require.Nil(t, redactor.Enabled)
 	require.Nil(t, redactor.Hooks)
@@ -155,7 +155,9 @@ func TestWith(t *testing.T) {
 		{Flags{Hosts: []string{"h="}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{""}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{"s=https://u:p@x/"}}, `the URL of "s" holds a user name or password`},
-		{Flags{Backend: "https://b"}, "--backend is known, but not in this version of weir"},
+		{Flags{Backend: new("https://b")}, "--backend is known, but not in this version of weir"},
+		{Flags{Backend: new("")}, "--backend is known, but not in this version of weir"},
+		{Flags{HTTP: new("127.0.0.1:1")}, "--http is known, but not in this version of weir"},
 		{Flags{Boundary: "both"}, "it can be client or server"},
 		{Flags{Command: []string{""}}, "the command after -- has no name"},
 	} {
