@@ -132,19 +132,25 @@ func (i inspected) print(std streams) error {
 	fmt.Fprintf(w, "file\t%s\nsha256\t%s\nsize\t%d bytes\nflavour\t%s\nreset\t%s\nmemory\t%s\nfunctions\t%d, the largest %d bytes\n",
 		i.File, i.SHA256, i.Size, i.Flavour, i.Reset, i.memory(), i.Functions, i.LargestBody)
 	for _, e := range i.Imports {
-		fmt.Fprintf(w, "import\t%s.%s %s%s\n", e.Module, e.Name, e.Type, e.remark())
+		fmt.Fprintf(w, "import\t%s.%s %s%s\n", printable(e.Module), printable(e.Name), e.Type, printable(e.remark()))
 	}
 	for _, line := range i.grantLines() {
 		fmt.Fprintf(w, "to grant\t%s\n", line)
 	}
 	for _, e := range i.Exports {
-		fmt.Fprintf(w, "export\t%s %s\n", e.Name, e.Type)
+		fmt.Fprintf(w, "export\t%s %s\n", printable(e.Name), e.Type)
 	}
 	for _, d := range i.Interceptors {
-		fmt.Fprintf(w, "interceptor\t%s (%s) %s\n", d.Name, d.Type, hooksText(d.Hooks))
+		fmt.Fprintf(w, "interceptor\t%s (%s) %s\n", printable(d.Name), d.Type, hooksText(d.Hooks))
 	}
 	if i.Refused != "" {
-		fmt.Fprintf(w, "refused\t%s\n", strings.ReplaceAll(i.Refused, "\n", "\n\t"))
+		for n, line := range strings.Split(i.Refused, "\n") {
+			name := ""
+			if n == 0 {
+				name = "refused"
+			}
+			fmt.Fprintf(w, "%s\t%s\n", name, printable(line))
+		}
 	}
 	return w.Flush()
 }

@@ -108,28 +108,28 @@ func (t *target) print(std streams) error {
 	for _, d := range t.interceptors {
 		fmt.Fprintln(w, headline(d))
 		for _, h := range d.Hooks {
-			fmt.Fprintf(w, "  %s\t%s\n", h.Phase, strings.Join(h.Events, ", "))
+			fmt.Fprintf(w, "  %s\t%s\n", h.Phase, strings.Join(printables(h.Events), ", "))
 		}
 		if d.Description != "" {
-			fmt.Fprintf(w, "  %s\n", d.Description)
+			fmt.Fprintf(w, "  %s\n", printable(d.Description))
 		}
 	}
 	if len(t.files) > 0 {
 		fmt.Fprintln(w, "\nfile\tsha256\tinterceptors")
 	}
 	for _, f := range t.files {
-		what := strings.Join(f.Interceptors, ", ")
+		what := strings.Join(printables(f.Interceptors), ", ")
 		if f.Signer != "" {
 			what += " (signed with " + f.Signer + ")"
 		}
 		if f.Err != nil {
 			why, _, _ := strings.Cut(f.Err.Error(), "\n")
-			what = strings.TrimSpace(what + " refused: " + why)
+			what = strings.TrimSpace(what + " refused: " + printable(why))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Digest, "-"), what)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(f.Name), cmp.Or(f.Digest, "-"), what)
 	}
 	for _, s := range t.skipped {
-		fmt.Fprintf(w, "\nskipped\t%s\t%v\n", s.Name, s.Err)
+		fmt.Fprintf(w, "\nskipped\t%s\t%s\n", printable(s.Name), printable(s.Err.Error()))
 	}
 	return w.Flush()
 }
@@ -137,9 +137,9 @@ func (t *target) print(std streams) error {
 // headline is such as "pii-redactor 1.0.0: mutation, active, fails closed,
 // priority -1000".
 func headline(d abi.Descriptor) string {
-	text := d.Name
+	text := printable(d.Name)
 	if d.Version != "" {
-		text += " " + d.Version
+		text += " " + printable(d.Version)
 	}
 	mode := cmp.Or(d.Mode, abi.Active)
 	text += ": " + string(d.Type) + ", " + string(mode)
@@ -159,7 +159,7 @@ func hooksText(hooks abi.Hooks) string {
 	}
 	parts := make([]string, len(hooks))
 	for i, h := range hooks {
-		parts[i] = string(h.Phase) + ": " + strings.Join(h.Events, ", ")
+		parts[i] = string(h.Phase) + ": " + strings.Join(printables(h.Events), ", ")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -119,6 +119,7 @@ func limitsOf(l config.Limits) runtime.Limits {
 	set(&limits.TableElements, l.Table)
 	set(&limits.CallTime, l.Timeout)
 	set(&limits.LoadTime, l.Load)
+	set(&limits.Fuel, l.Fuel)
 	set(&limits.InputBytes, l.Input)
 	set(&limits.OutputBytes, l.Output)
 	set(&limits.LogLines, l.LogLines)

@@ -182,6 +182,7 @@ type Limits struct {
 	LogLine  int64         // bytes a line
 	Calls    int           // calls at once
 	Queue    int           // calls that wait
+	Fuel     int64         // units of fuel that a call may spend (package meter)
 }
 
 // Over is l with the members that it does not set taken from base.
@@ -198,6 +199,7 @@ func (l Limits) Over(base Limits) Limits {
 		LogLine:  set(l.LogLine, base.LogLine),
 		Calls:    set(l.Calls, base.Calls),
 		Queue:    set(l.Queue, base.Queue),
+		Fuel:     set(l.Fuel, base.Fuel),
 	}
 }
 

@@ -178,11 +178,12 @@ func (l *loader) limits(f field) (m Limits) {
 		"load":     func(v field) { m.Load = l.duration(v, 10*time.Minute) },
 		"input":    func(v field) { m.Input = l.size(v, 1<<10, 64<<20) },
 		"output":   func(v field) { m.Output = l.size(v, 1<<10, 64<<20) },
+		"fuel":     func(v field) { m.Fuel = l.integer(v, 1, 1<<62) },
 		"logLines": func(v field) { m.LogLines = int(l.integer(v, 1, 100_000)) },
 		"logLine":  func(v field) { m.LogLine = l.size(v, 64, 1<<20) },
 		"calls":    func(v field) { m.Calls = int(l.integer(v, 1, 10_000)) },
 		"queue":    func(v field) { m.Queue = int(l.integer(v, 1, 100_000)) },
-	}, "fuel")
+	})
 	return m
 }
 

@@ -74,7 +74,6 @@ var documents = []struct {
 	{name: "kv left open", text: onFolder("files: {a.wasm: {grants: {kv: }}}"), want: "grants.kv is empty, not a mapping"},
 	{name: "kv with a TTL", text: onFolder("files: {a.wasm: {grants: {kv: {ttl: 1s}}}}"), want: "there is no key"},
 	{name: "http", text: onFolder("files: {a.wasm: {grants: {http: []}}}"), want: "grants.http is known, but not in this version"},
-	{name: "fuel", text: onFolder("limits: {fuel: 1}"), want: "limits.fuel is known, but not in this version"},
 
 	{name: "backend", text: v1 + "backend: {command: [npx, -y, '@x/y', 1, true], env: {A: b, C: 1}}\n"},
 	{name: "backend without", text: v1 + "backend: {}\n", want: "backend has no command"},
@@ -123,7 +122,8 @@ var documents = []struct {
 	{name: "header smuggling", text: onHost(`url: 'http://x/', headers: {X-A: "${LINES}"}`), want: "holds a control character", beyond: true},
 	{name: "an empty folder name", text: onHost("modules: ''"), want: "modules is empty; name a folder"},
 
-	{name: "all limits", text: onFolder("limits: {module: 1MiB, memory: 64MiB, table: 10, timeout: 50ms, load: 5s, input: 4096, output: 4KiB, logLines: 5, logLine: 1KiB, calls: 2, queue: 8}")},
+	{name: "all limits", text: onFolder("limits: {module: 1MiB, memory: 64MiB, table: 10, timeout: 50ms, load: 5s, input: 4096, output: 4KiB, logLines: 5, logLine: 1KiB, calls: 2, queue: 8, fuel: 1000000000}")},
+	{name: "no fuel", text: onFolder("limits: {fuel: 0}"), want: "limits.fuel is 0"},
 	{name: "a size in KB", text: onFolder("limits: {memory: 64MB}"), want: "limits.memory is 64MB; it can be a size from 64KiB to 4GiB, in KiB, MiB, GiB or bytes"},
 	{name: "a size too small", text: onFolder("limits: {memory: 1KiB}"), want: "limits.memory is 1KiB", beyond: true},
 	{name: "a size past counting", text: onFolder("limits: {memory: 9223372036854775807GiB}"), want: "limits.memory is", beyond: true},
