@@ -241,7 +241,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := check(m, "guest.wasm", limits); err != nil {
+		if _, err := check(m, "guest.wasm", limits, Granted()); err != nil {
 			return
 		}
 		rewritten, err := rewrite(m, limits)

@@ -86,7 +86,7 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 	if err != nil {
 		return nil, err
 	}
-	flavour, err := check(parsed, o.Name, limits)
+	flavour, err := check(parsed, o.Name, limits, o.Grants)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/internal/config"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 )
@@ -19,7 +20,7 @@ import (
 func loadWithCache(t *testing.T, cache bool) string {
 	t.Helper()
 	var stderr bytes.Buffer
-	box, err := newSandbox(streams{err: &stderr}, slog.New(slog.DiscardHandler), cache)
+	box, err := newSandbox(streams{err: &stderr}, slog.New(slog.DiscardHandler), &config.File{Cache: cache})
 	require.NoError(t, err)
 	_, err = box.Load(t.Context(), wt.Allowing("guard"), runtime.ModuleOptions{Name: "guard.wasm"})
 	require.NoError(t, err)

@@ -38,9 +38,9 @@ func newVersion(std streams) *cobra.Command {
 				return err
 			}
 			defer engine.Close(context.WithoutCancel(cmd.Context()))
-			fmt.Fprintf(std.out, "weir %s\nengine %s\nmodule ABI %d\n%s %s/%s\n",
+			_, err = fmt.Fprintf(std.out, "weir %s\nengine %s\nmodule ABI %d\n%s %s/%s\n",
 				buildVersion(), engine.Name(), abi.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			return err
 		},
 	}
 }

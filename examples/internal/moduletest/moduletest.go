@@ -2,11 +2,13 @@
 // the sandbox, which must come to the same end, and its manual page.
 //
 // A module's test calls [Run] and needs nothing else; package examples checks
-// that every module has one. It is for tests only.
+// that every module has one. Every module may use the store (abi.md, grant kv),
+// and finds it empty in every case and example. It is for tests only.
 package moduletest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -23,6 +25,7 @@ import (
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/library"
+	"github.com/weir-mcp/weir/runtime/store"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
@@ -74,10 +77,20 @@ func newSandbox(t *testing.T) (*Sandbox, library.Options) {
 	t.Cleanup(func() { require.NoError(t, rt.Close(context.Background())) })
 	// The wall time is for a machine that does nothing else; a test's has other
 	// tests to run.
+	kv := &runtime.KV{Store: store.NewMemory(store.Limits{}), Host: "examples"}
 	loader := library.Sandbox(rt, func(string) runtime.ModuleOptions {
-		return runtime.ModuleOptions{Limits: runtime.Limits{CallTime: time.Minute, LoadTime: time.Minute}}
+		return runtime.ModuleOptions{
+			Limits: runtime.Limits{CallTime: time.Minute, LoadTime: time.Minute}, Grants: runtime.Grants{KV: kv},
+		}
 	})
 	return &Sandbox{log: log}, library.Options{Loader: loader, FirstLoad: patience}
+}
+
+// Invoke calls an interceptor for a caller that has not called before, unless the
+// context of the invocation names one.
+func (s *Sandbox) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+	inv.Connection = rand.Text()
+	return s.Library.Invoke(ctx, inv)
 }
 
 func openFile(t *testing.T, wasm string) *Sandbox {
@@ -114,6 +127,7 @@ func sameInBoth(t *testing.T, s *Sandbox) {
 			inv, err := c.Invocation()
 			require.NoError(t, err)
 			log := guesttest.CaptureLog(t)
+			guesttest.KV(t)
 			native, nativeErr := guesttest.Call(inv)
 			s.log.take()
 			sandboxed, err := s.Invoke(t.Context(), inv)
