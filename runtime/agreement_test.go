@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -174,7 +173,7 @@ func TestEnginesAgreeOnTheBudgetOfACommand(t *testing.T) {
 			for fuel = 1; !passes(fuel); fuel++ {
 				require.Less(t, fuel, int64(10_000))
 			}
-			t.Log(fmt.Sprintf("%s: a command spends %d", engine, fuel))
+			t.Logf("%s: a command spends %d", engine, fuel)
 		}
 		require.True(t, passes(fuel), engine)
 		require.False(t, passes(fuel-1), engine)

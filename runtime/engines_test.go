@@ -5,13 +5,13 @@ import (
 	"flag"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
@@ -28,17 +28,27 @@ var engineFlag = flag.String("engine", "compiler", "what the tests run on that d
 type on struct {
 	engine   string // a key of engines; "" for what -engine says
 	reset    memory.Way
-	cacheDir string // "" for no cache on disk
+	cacheDir string // of a compile cache; "" for none
 }
 
 // engines makes each of the engines that this build has.
 var engines = map[string]func(on) (runtime.Engine, error){
 	"compiler": func(o on) (runtime.Engine, error) {
-		return wazero.New(wazero.Options{Reset: o.reset, CacheDir: o.cacheDir})
+		return wazero.New(o.wazero())
 	},
 	"interpreter": func(o on) (runtime.Engine, error) {
-		return wazero.New(wazero.Options{Reset: o.reset, CacheDir: o.cacheDir, Interpreter: true})
+		options := o.wazero()
+		options.Interpreter = true
+		return wazero.New(options)
 	},
+}
+
+func (o on) wazero() wazero.Options {
+	options := wazero.Options{Reset: o.reset, Logger: slog.New(slog.DiscardHandler)}
+	if o.cacheDir != "" {
+		options.ScratchDir = o.cacheDir + "-scratch"
+	}
+	return options
 }
 
 func engineNames() []string { return slices.Sorted(maps.Keys(engines)) }
@@ -47,9 +57,6 @@ func newEngine(t testing.TB, o on) runtime.Engine {
 	t.Helper()
 	if o.engine == "" {
 		o.engine = *engineFlag
-	}
-	if o.cacheDir != "" {
-		o.cacheDir = filepath.Join(o.cacheDir, o.engine)
 	}
 	require.Contains(t, engines, o.engine, "no such engine in this build")
 	engine, err := engines[o.engine](o)
@@ -60,7 +67,13 @@ func newEngine(t testing.TB, o on) runtime.Engine {
 // newRuntime returns a runtime that the test closes.
 func newRuntime(t testing.TB, o on) *runtime.Runtime {
 	t.Helper()
-	r := runtime.New(newEngine(t, o), runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	options := []runtime.Option{runtime.WithLogger(slog.New(slog.DiscardHandler))}
+	if o.cacheDir != "" {
+		kept, err := cache.Open(cache.Options{Dir: o.cacheDir, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		options = append(options, runtime.WithCache(kept))
+	}
+	r := runtime.New(newEngine(t, o), options...)
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	return r
 }

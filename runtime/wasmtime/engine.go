@@ -20,17 +20,11 @@ const version = "44.0.0"
 
 // Options configures an [Engine].
 type Options struct {
-	// CacheDir is a folder for compiled code, made with mode 0700 if it does
-	// not exist. It must belong to this user alone, since whoever can write to
-	// it can run code in this process. Empty means no cache on disk.
-	CacheDir string
-	// CacheBytes bounds what is kept there, in bytes; what was used longest ago
-	// goes first. 0 means DefaultCacheBytes; negative values are refused.
-	CacheBytes int64
 	// Reset is how instances are put back after a call; [memory.Auto], the
 	// default, takes the best way that works here.
 	Reset memory.Way
-	// Logger receives what is wrong with the cache; nil means [slog.Default].
+	// Logger receives what is wrong with putting instances back and with
+	// keeping code; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -39,24 +33,16 @@ type Engine struct {
 	engine *wasm.Engine
 	linker *wasm.Linker
 	way    memory.Way
-	cache  *cache // nil for none
 	logger *slog.Logger
 }
 
 var _ runtime.Engine = (*Engine)(nil)
 
-// New makes an engine. It fails when the cache folder cannot be used safely; an
-// engine without one works the same, and compiles more often.
+// New makes an engine.
 func New(o Options) (*Engine, error) {
 	e := &Engine{logger: o.Logger}
 	if e.logger == nil {
 		e.logger = slog.Default()
-	}
-	if o.CacheDir != "" {
-		var err error
-		if e.cache, err = openCache(o.CacheDir, o.CacheBytes); err != nil {
-			return nil, fmt.Errorf("compile cache: %w", err)
-		}
 	}
 	e.engine = wasm.NewEngineWithConfig(config())
 	e.linker = wasm.NewLinker(e.engine)
@@ -130,47 +116,13 @@ func (e *Engine) Name() string { return "wasmtime " + version }
 func (e *Engine) Reset() memory.Way { return e.way }
 
 // Compile implements [runtime.Engine]. It ignores ctx, as wasmtime does: its
-// duration is bounded by what package meter lets through. A cache on disk that
-// fails is logged and done without.
+// duration is bounded by what package meter lets through.
 func (e *Engine) Compile(_ context.Context, binary []byte) (runtime.Code, error) {
-	if e.cache != nil {
-		module, err := e.cached(binary)
-		if err != nil {
-			e.logger.Warn("an entry of the compile cache is not used", "error", err)
-		}
-		if module != nil {
-			return newCode(e, module)
-		}
-	}
 	module, err := wasm.NewModule(e.engine, binary)
 	if err != nil {
 		return nil, err
 	}
-	if e.cache != nil {
-		if err := e.keep(binary, module); err != nil {
-			e.logger.Warn("the compile cache keeps nothing", "error", err)
-		}
-	}
 	return newCode(e, module)
-}
-
-// cached gives what the cache has of a module, nil when nothing.
-func (e *Engine) cached(binary []byte) (*wasm.Module, error) {
-	compiled, err := e.cache.get(binary)
-	if compiled == nil {
-		return nil, err
-	}
-	// What is deserialised is machine code: nothing but what the cache has
-	// found to be its own comes here.
-	return wasm.NewModuleDeserialize(e.engine, compiled)
-}
-
-func (e *Engine) keep(binary []byte, module *wasm.Module) error {
-	compiled, err := module.Serialize()
-	if err != nil {
-		return err
-	}
-	return e.cache.put(binary, compiled)
 }
 
 // Close implements [runtime.Engine].

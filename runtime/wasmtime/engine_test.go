@@ -3,16 +3,10 @@
 package wasmtime
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,8 +61,8 @@ func do(t testing.TB, i runtime.Instance, export string, args ...uint64) uint64 
 	return result
 }
 
-// The version that the engine says it is, and that is in the names of cached
-// code, is the one that is linked.
+// The version that the engine says it is, and that kept code goes under, is the
+// one that is linked.
 func TestVersion(t *testing.T) {
 	mod, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
@@ -189,7 +183,7 @@ func TestManyAtOnce(t *testing.T) {
 // What meter refuses is refused here, too, if it ever came here; what is invalid
 // is an error.
 func TestWhatIsNotCompiled(t *testing.T) {
-	e := newEngine(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	e := newEngine(t, Options{})
 	m := &wt.Module{}
 	m.Memory(1)
 	m.Func(":i", "") // leaves nothing on the stack
@@ -207,146 +201,9 @@ func TestWhatIsNotCompiled(t *testing.T) {
 	} {
 		_, err := e.Compile(ctx, wasm)
 		require.Error(t, err, name)
-	}
-}
-
-// entries are the files of a cache.
-func entries(t *testing.T, dir string) []string {
-	files, err := filepath.Glob(filepath.Join(dir, "*"+entryExt))
-	require.NoError(t, err)
-	return files
-}
-
-func TestDiskCache(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "made", "by", "weir")
-	use := func() (log string) {
-		var b bytes.Buffer
-		e := newEngine(t, Options{CacheDir: dir, Logger: slog.New(slog.NewTextHandler(&b, nil))})
-		require.Equal(t, uint64(3), do(t, instantiate(t, compile(t, e, adder()), runtime.Room{Pages: 1}), "add", 1, 2))
-		return b.String()
-	}
-	require.Empty(t, use())
-	files := entries(t, dir)
-	require.Len(t, files, 1)
-	info, err := os.Stat(files[0])
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	entry, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	require.Empty(t, use(), "the second engine finds it")
-
-	// Whatever happens to an entry, its code is not run, and it is replaced.
-	elsewhere := filepath.Join(t.TempDir(), "other")
-	_, err = newEngine(t, Options{CacheDir: elsewhere}).Compile(ctx, adder())
-	require.NoError(t, err)
-	foreign, err := os.ReadFile(entries(t, elsewhere)[0])
-	require.NoError(t, err)
-	for name, broken := range map[string][]byte{
-		"empty": {}, "short": entry[:10], "cut": entry[:len(entry)/2], "longer": append(slices.Clone(entry), 0),
-		"flipped":                      slices.Concat(entry[:len(entry)/2], []byte{entry[len(entry)/2] ^ 1}, entry[len(entry)/2+1:]),
-		"of a folder with another key": foreign,
-	} {
-		require.NoError(t, os.WriteFile(files[0], broken, 0o600))
-		require.Contains(t, use(), "is damaged, or of another folder", name)
-		again, err := os.ReadFile(files[0])
-		require.NoError(t, err)
-		require.NotEqual(t, broken, again, name)
-		require.Empty(t, use(), name)
-	}
-
-	// An entry of another module under this one's name is no better.
-	c, err := openCache(dir, 0)
-	require.NoError(t, err)
-	require.NoError(t, c.put([]byte("another"), []byte("code")))
-	moved, err := os.ReadFile(filepath.Join(dir, c.name([]byte("another"))))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(files[0], moved, 0o600))
-	require.Contains(t, use(), "is damaged, or of another folder")
-}
-
-// What is authentic and still does not fit, as that of other settings, is
-// compiled anew.
-func TestWhatWasmtimeRefusesOfTheCache(t *testing.T) {
-	var b bytes.Buffer
-	e := newEngine(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Logger: slog.New(slog.NewTextHandler(&b, nil))})
-	require.NoError(t, e.cache.put(adder(), []byte("not code")))
-	require.Equal(t, uint64(3), do(t, instantiate(t, compile(t, e, adder()), runtime.Room{Pages: 1}), "add", 1, 2))
-	require.Contains(t, b.String(), "an entry of the compile cache is not used")
-	compiled, err := e.cache.get(adder())
-	require.NoError(t, err)
-	require.Greater(t, len(compiled), 100)
-}
-
-func TestCacheFoldersThatAreRefused(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := New(Options{CacheDir: file})
-	require.ErrorContains(t, err, "compile cache: ")
-
-	open := t.TempDir()
-	require.NoError(t, os.Chmod(open, 0o755))
-	_, err = New(Options{CacheDir: open})
-	require.ErrorContains(t, err, "chmod 700")
-
-	badKey := filepath.Join(t.TempDir(), "cache")
-	newEngine(t, Options{CacheDir: badKey})
-	require.NoError(t, os.WriteFile(filepath.Join(badKey, keyFile), []byte("short"), 0o600))
-	_, err = New(Options{CacheDir: badKey})
-	require.ErrorContains(t, err, "does not hold a key of 32 bytes")
-
-	_, err = New(Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: -1})
-	require.ErrorContains(t, err, "negative")
-}
-
-func TestTheCacheIsBounded(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	c, err := openCache(dir, 1000)
-	require.NoError(t, err)
-	left := filepath.Join(dir, temporary+"left")
-	require.NoError(t, os.WriteFile(left, nil, 0o600))
-	long := time.Now().Add(-2 * abandoned)
-	require.NoError(t, os.Chtimes(left, long, long))
-	code := []byte(strings.Repeat("x", 300-32))
-	put := func(name string, age time.Duration) {
-		require.NoError(t, c.put([]byte(name), code))
-		at := time.Now().Add(-age)
-		require.NoError(t, os.Chtimes(filepath.Join(dir, c.name([]byte(name))), at, at))
-	}
-	put("a", 3*time.Hour)
-	put("b", 2*time.Hour)
-	put("c", time.Hour)
-	got, err := c.get([]byte("a")) // which makes it the newest
-	require.NoError(t, err)
-	require.Equal(t, code, got)
-	put("d", 0)
-	require.Len(t, entries(t, dir), 3)
-	got, err = c.get([]byte("b"))
-	require.NoError(t, err)
-	require.Nil(t, got, "b was used longest ago")
-	require.NoFileExists(t, left)
-
-	require.NoError(t, c.put([]byte("huge"), make([]byte, 2000)))
-	require.Len(t, entries(t, dir), 3, "what does not fit is not kept")
-}
-
-// Engines that are made at once in one folder agree on a key.
-func TestManyMakeTheKey(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "cache")
-	keys := make([][]byte, 8)
-	var wg sync.WaitGroup
-	for n := range keys {
-		wg.Go(func() {
-			c, err := openCache(dir, 0)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			keys[n] = c.key
-		})
-	}
-	wg.Wait()
-	for _, key := range keys {
-		require.Equal(t, keys[0], key)
+		_, kept, err := e.CompileToKeep(ctx, wasm)
+		require.Error(t, err, name)
+		require.Nil(t, kept, name)
 	}
 }
 

@@ -5,21 +5,14 @@ package wasmtime_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/wasmtime"
 )
 
-// An engine that keeps compiled code in a folder of its own, under a runtime.
+// An engine under a runtime, which runtime.WithCache gives a place to keep code.
 func ExampleNew() {
-	var o wasmtime.Options
-	if cache, err := os.MkdirTemp("", "weir"); err == nil { // os.UserCacheDir, usually
-		defer os.RemoveAll(cache)
-		o.CacheDir = filepath.Join(cache, "weir", "wasmtime")
-	}
-	engine, err := wasmtime.New(o)
+	engine, err := wasmtime.New(wasmtime.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
