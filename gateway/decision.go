@@ -20,12 +20,7 @@ import (
 // longWord bounds a word of a peer in the log, in bytes.
 const longWord = 256
 
-func clip(s string) string {
-	if len(s) > longWord {
-		s = strings.ToValidUTF8(s[:longWord], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return wire.Clip(s, longWord) }
 
 // logDecision writes the record of one governed phase: never a payload, and of
 // a request no more than what it is about.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Options are what all kinds of hosts have in common.
@@ -269,13 +269,7 @@ func sameSkip(a, b abi.Skipped) bool {
 }
 
 // clip bounds a stranger's words in the log.
-func clip(s string) string {
-	const most = 1 << 10
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return wire.Clip(s, 1<<10) }
 
 func (h *Host) close(ctx context.Context) error {
 	h.mu.Lock()

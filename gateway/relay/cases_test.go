@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -707,6 +708,21 @@ func TestAPeerThatDoesNotTakeMessages(t *testing.T) {
 		require.ErrorIs(t, <-done, context.Canceled)
 		backend.close()
 	})
+	t.Run("a client that is gone, of a backend that does not read", func(t *testing.T) {
+		client, clientEnd := newFar(t, 1000)
+		never, stuck := io.Pipe()
+		defer never.Close()
+		in, w := io.Pipe()
+		defer w.Close()
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(t.Context(), clientEnd, Lines(in, stuck, 1000), Options{Grace: 1, Leave: 1, Stall: 10 * time.Millisecond})
+		}()
+		client.send(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+		client.close() // which is not seen while the message waits
+		client.getsEnd()
+		require.Error(t, <-done)
+	})
 }
 
 func TestWhatTheOperatorReads(t *testing.T) {
@@ -730,7 +746,7 @@ func TestWhatTheOperatorReads(t *testing.T) {
 	backend.getsEnd()
 	backend.close()
 	require.NoError(t, <-done)
-	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id number=1 kind=request method=`+strings.Repeat("m", shownMethod)+" ")
+	require.Contains(t, log.String(), `msg="message discarded" from=client cause=reused_id number=1 kind=request method=`+strings.Repeat("m", shownMethod)+"… ")
 }
 
 func TestDiscardsAreCountedAndDoNotFillTheLog(t *testing.T) {

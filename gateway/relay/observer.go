@@ -2,9 +2,10 @@ package relay
 
 import (
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Observer is told what the relay did, for logs and counters. Its methods are
@@ -74,10 +75,7 @@ type Discard struct {
 const shownMethod = 128
 
 func shorten(method string) string {
-	if len(method) > shownMethod {
-		return strings.ToValidUTF8(method[:shownMethod], "")
-	}
-	return method
+	return wire.Clip(method, shownMethod)
 }
 
 // LogObserver counts discards and writes them to a logger as warnings; records

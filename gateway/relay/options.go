@@ -89,6 +89,11 @@ type Options struct {
 	// before its end is closed. Default 1 s: clients kill a server that is still
 	// there a few seconds after they have closed its input.
 	Leave time.Duration
+	// Stall is how long one message may wait for a peer that does not read before
+	// the peer counts as gone. While it waits, nothing more is read from the other
+	// side, so its end is not seen either. Default 10 min: a backend of one thread
+	// may well not read while a tool of it runs.
+	Stall time.Duration
 	// Drain is how long a backend may go on answering requests after the client
 	// has closed its side. Default 1 min.
 	Drain time.Duration
@@ -110,6 +115,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Leave <= 0 {
 		o.Leave = time.Second
+	}
+	if o.Stall <= 0 {
+		o.Stall = 10 * time.Minute
 	}
 	if o.Drain <= 0 {
 		o.Drain = time.Minute

@@ -133,12 +133,23 @@ func (s *session) sendLocked(to *peer, message []byte) {
 		return
 	default:
 	}
-	if err := to.end.Write(message); err != nil {
-		to.deafOnce.Do(func() {
-			s.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
-			close(to.deaf)
-		})
+	stalled := time.AfterFunc(s.Stall, func() { s.giveUp(to, errStalled) })
+	err := to.end.Write(message)
+	stalled.Stop()
+	if err != nil {
+		s.giveUp(to, err)
 	}
+}
+
+var errStalled = errors.New("it has not read for too long")
+
+// giveUp says that a peer takes nothing more. A write to it that is under way
+// ends when the session does.
+func (s *session) giveUp(to *peer, err error) {
+	to.deafOnce.Do(func() {
+		s.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
+		close(to.deaf)
+	})
 }
 
 // fail ends the session at once.

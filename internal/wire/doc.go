@@ -15,9 +15,9 @@
 //
 // [Strict] adds what a governed message must also satisfy: no duplicate name at
 // any depth. [Equal] compares two payloads as JSON values, [Flat] makes a
-// message safe for a line-framed or SSE reader, [LineReader] reads
-// newline-delimited messages with a bound, and the Append functions write the
-// few messages that weir itself originates.
+// message safe for a line-framed or SSE reader, [Clip] a peer's words fit for a
+// log, [LineReader] reads newline-delimited messages with a bound, and the Append
+// functions write the few messages that weir itself originates.
 //
 // # What it may not know
 //

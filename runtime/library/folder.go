@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,111 +14,6 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 )
-
-// OpenFolder makes a library of a folder. See [Library.Open].
-func OpenFolder(ctx context.Context, dir string, o Options) (*Library, error) {
-	l := New(o)
-	if err := l.Open(ctx, dir); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// OpenFile makes a library of one .wasm file, whatever its name. A file that
-// cannot be served is an error. It is loaded before OpenFile returns and is not
-// watched.
-func OpenFile(ctx context.Context, path string, o Options) (*Library, error) {
-	l := New(o)
-	if l.o.Loader == nil {
-		return nil, errNoLoader
-	}
-	name := filepath.Base(path)
-	wasm, digest, _, err := readModule(path, l.o.FileBytes)
-	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", path, err)
-	}
-	s, err := l.load(ctx, name, wasm, digest)
-	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", path, err)
-	}
-	l.mu.Lock()
-	l.files = []*served{s}
-	notify := l.publish()
-	l.mu.Unlock()
-	notify()
-	return l, nil
-}
-
-var errNoLoader = errors.New("the library has no loader for modules")
-
-// Open serves the modules of a folder and keeps watching it until
-// [Library.Close]. It returns at once; [Library.Ready] waits for the first
-// load. A folder that is not there is [ErrNoFolder]; one without modules is
-// served with one warning, and modules that appear later are picked up. One
-// library opens one folder. Ctx bounds the opening only.
-//
-// A module that does not load is left out and tried again: when the file
-// changes, when a file it collided with goes, and from time to time. Of files
-// with an interceptor name or all bytes in common the one that already serves
-// stays, at start the first by name; the others are refused whole.
-func (l *Library) Open(ctx context.Context, dir string) error {
-	if l.o.Loader == nil {
-		return errNoLoader
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s; create it, or give the folder that holds the modules", ErrNoFolder, dir)
-	case err != nil:
-		return fmt.Errorf("folder of modules: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("%w: %s is a file; give the folder that holds the modules", ErrNoFolder, dir)
-	}
-	if _, err := os.ReadDir(dir); err != nil {
-		return fmt.Errorf("folder of modules: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return ErrClosed
-	}
-	if l.folder != nil {
-		return fmt.Errorf("the library serves the folder %s already", l.folder.dir)
-	}
-	l.folder = newFolder(l, dir)
-	go l.folder.run()
-	return nil
-}
-
-// Rescan looks at the folder now and returns when every file that has changed
-// since has been loaded or refused.
-func (l *Library) Rescan(ctx context.Context) error {
-	l.mu.Lock()
-	f := l.folder
-	l.mu.Unlock()
-	if f == nil {
-		return nil
-	}
-	done := make(chan struct{})
-	select {
-	case f.rescans <- done:
-	case <-f.stopped:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-done:
-		return nil
-	case <-f.stopped:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // load makes a module of bytes and checks what it says about itself.
 func (l *Library) load(ctx context.Context, name string, wasm []byte, digest string) (s *served, err error) {
@@ -376,12 +270,6 @@ func (f *folder) start(k *file) {
 	})
 }
 
-// collision is a refusal on account of another file, or of a native interceptor
-// when by is empty. It lasts until the other changes.
-type collision struct{ by, text string }
-
-func (c *collision) Error() string { return c.text }
-
 func (f *folder) servedDigest(name string) string {
 	f.l.mu.Lock()
 	defer f.l.mu.Unlock()
@@ -487,10 +375,6 @@ func (f *folder) rivals(s *served) (yield []*served, err error) {
 	return yield, nil
 }
 
-func sharedName(name, file string) error {
-	return &collision{by: file, text: fmt.Sprintf("the whole module is refused: %s serves an interceptor %q already; rename it or remove one of the files", file, name)}
-}
-
 // replace swaps what serves for a file, nil for nothing, in one step with
 // taking others off the list. It reports whether something served before. It is
 // called with l.mu held and returns without.
@@ -524,88 +408,4 @@ func (f *folder) settle(k *file) {
 	f.l.mu.Lock()
 	delete(f.l.problems, k.name)
 	f.l.mu.Unlock()
-}
-
-// maxRetry bounds the time between two attempts.
-const maxRetry = time.Minute
-
-// atRest is after how many attempts on the same bytes a file counts as whole.
-const atRest = 2
-
-// refuse notes that a file does not serve what is in it and when to try again.
-// It is logged once, and once more when the complaint about a file that has
-// come to rest is another one: one line for a file that is copied in slowly.
-func (f *folder) refuse(k *file, err error) {
-	if f.ctx.Err() != nil {
-		return
-	}
-	c, collides := errors.AsType[*collision](err)
-	gist := withoutDigits(err.Error())
-	whole := collides || k.failures >= atRest
-	if !errors.Is(err, errChanging) && (k.problem == "" || whole && k.problem != gist) {
-		f.report(k, err)
-		k.problem = gist
-	}
-	f.l.mu.Lock()
-	f.l.problems[k.name] = err
-	f.l.mu.Unlock()
-	k.rival = ""
-	if collides {
-		k.rival = c.by // time alone changes nothing
-		return
-	}
-	k.retry = time.Now().Add(min(f.l.o.Retry<<min(k.failures, 20), maxRetry))
-	k.failures++
-	f.reconsider(k.name) // who had these bytes too may have waited for it
-}
-
-// withoutDigits makes the complaints about two halves of one file equal.
-func withoutDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-func (f *folder) report(k *file, err error) {
-	if digest := f.servedDigest(k.name); digest != "" {
-		f.l.o.Logger.Error("a new version of a module is refused; the last good one serves on", "file", k.name, "serving", digest, "cause", err)
-		return
-	}
-	f.l.o.Logger.Error("a module is refused and not served", "file", k.name, "cause", err)
-}
-
-// reconsider tries again the files that were refused on account of one that
-// changed.
-func (f *folder) reconsider(changed string) {
-	for _, name := range slices.Sorted(maps.Keys(f.files)) {
-		if k := f.files[name]; k.rival == changed {
-			f.enqueue(k)
-		}
-	}
-}
-
-func (f *folder) retryDue() {
-	now := time.Now()
-	for _, name := range slices.Sorted(maps.Keys(f.files)) {
-		if k := f.files[name]; !k.retry.IsZero() && !k.retry.After(now) {
-			f.enqueue(k)
-		}
-	}
-}
-
-func (f *folder) scheduleRetry(t *time.Timer) {
-	var next time.Time
-	for _, k := range f.files {
-		if !k.retry.IsZero() && (next.IsZero() || k.retry.Before(next)) {
-			next = k.retry
-		}
-	}
-	if next.IsZero() {
-		t.Stop()
-		return
-	}
-	t.Reset(time.Until(next))
 }

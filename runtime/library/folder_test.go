@@ -424,27 +424,49 @@ func TestFileThatChangesWhileItLoads(t *testing.T) {
 }
 
 func TestFileThatGoesWhileItLoads(t *testing.T) {
-	dir, f := t.TempDir(), newFakes()
-	loading, goOn := make(chan struct{}), make(chan struct{})
-	f.delay = func(context.Context, string, string) error {
-		close(loading)
-		<-goOn
-		return nil
+	// start opens a folder with a module that is removed while it loads.
+	start := func(t *testing.T, o func(*library.Options)) (l *library.Library, dir string, f *fakes, goOn, other chan struct{}) {
+		dir, f = t.TempDir(), newFakes()
+		loading := make(chan struct{})
+		goOn, other = make(chan struct{}), make(chan struct{})
+		f.delay = func(_ context.Context, name, _ string) error {
+			if name != "a.wasm" {
+				close(other)
+				return nil
+			}
+			close(loading)
+			<-goOn
+			return nil
+		}
+		options := quick(f)
+		o(&options)
+		l = library.New(options)
+		put(t, dir, "a.wasm", "serves a")
+		require.NoError(t, l.Open(t.Context(), dir))
+		t.Cleanup(func() { require.NoError(t, l.Close(context.Background())) })
+		<-loading
+		remove(t, dir, "a.wasm")
+		return l, dir, f, goOn, other
 	}
-	o := quick(f)
-	o.Rescan = time.Millisecond
-	l := library.New(o)
-	put(t, dir, "a.wasm", "serves a")
-	require.NoError(t, l.Open(t.Context(), dir))
-	defer l.Close(t.Context())
-	<-loading
-	remove(t, dir, "a.wasm")
-	go func() {
-		time.Sleep(20 * time.Millisecond) // the removal is most likely seen first; either order must hold
+	t.Run("the removal is seen before the load is done", func(t *testing.T) {
+		l, dir, f, goOn, other := start(t, func(o *library.Options) { o.Rescan = time.Millisecond })
+		put(t, dir, "b.wasm", "serves b")
+		<-other // whoever saw this file saw that the first had gone
 		close(goOn)
-	}()
-	require.NoError(t, l.Ready(t.Context()))
-	eventually(t, func() bool { return len(l.List()) == 0 && len(f.closedTexts()) == 1 })
+		require.NoError(t, l.Ready(t.Context()))
+		eventually(t, func() bool { return slices.Equal(f.closedTexts(), []string{"serves a"}) })
+		rescan(t, l)
+		require.Equal(t, []string{"b"}, names(l))
+	})
+	t.Run("the load is done before the removal is seen", func(t *testing.T) {
+		l, _, f, goOn, _ := start(t, func(o *library.Options) { o.Settle = time.Hour })
+		close(goOn)
+		require.NoError(t, l.Ready(t.Context()))
+		require.Equal(t, []string{"a"}, names(l))
+		rescan(t, l)
+		require.Empty(t, l.List())
+		eventually(t, func() bool { return slices.Equal(f.closedTexts(), []string{"serves a"}) })
+	})
 }
 
 // Readers see the old set or the new one, and no call meets a closed module.

@@ -124,11 +124,7 @@ func (s *schema) validate(name string, config json.RawMessage) (failure *abi.Err
 		return abi.BadConfig(name, "config", err)
 	}
 	if err := s.resolved.Validate(value); err != nil {
-		text := err.Error()
-		if len(text) > maxComplaintText {
-			text = strings.ToValidUTF8(text[:maxComplaintText], "") + " …"
-		}
-		return abi.BadConfig(name, failingMember(err), errors.New(text))
+		return abi.BadConfig(name, failingMember(err), errors.New(wire.Clip(err.Error(), maxComplaintText)))
 	}
 	if len(config) <= maxPassed {
 		passed := bytes.Clone(config)

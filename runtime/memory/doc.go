@@ -12,11 +12,12 @@
 // that never moves, and an image is a sealed file in memory, mapped privately
 // over the memories that begin as it: pages are shared until a guest writes to
 // them. What a call wrote is then found by asking the kernel which pages have
-// become private (the ioctl PAGEMAP_SCAN, Linux 6.7), and copied back: the way
-// [PageScan]. Where the kernel cannot tell, all pages are compared with the
-// image and copied where they differ: [FullCopy]. On other systems memory is
-// plain Go memory, with the same comparison. [Best] tests at first use what
-// works here.
+// become private (the ioctl PAGEMAP_SCAN of Linux 6.7, or what earlier kernels
+// say in /proc/self/pagemap, which takes longer for large memories), and copied
+// back: the way [PageScan]. Where the kernel does not tell, all pages are
+// compared with the image and copied where they differ: [FullCopy]. On other
+// systems memory is plain Go memory, with the same comparison. [Best] tests at
+// first use what works here.
 //
 // # Accounting
 //

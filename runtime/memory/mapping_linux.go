@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -17,7 +19,14 @@ func newSpace(limit uint64, way Way) (space, error) {
 	if way == Fresh || way == FullCopy && !mappable() {
 		return newHeap(limit), nil
 	}
-	return newMapping(limit, way == PageScan)
+	if way != PageScan {
+		return newMapping(limit, nil)
+	}
+	find := finder()
+	if find == nil {
+		return nil, errors.New("no page scan on this system")
+	}
+	return newMapping(limit, find)
 }
 
 // mappable reports whether images can be mapped over memories here, which
@@ -26,7 +35,7 @@ var mappable = sync.OnceValue(func() bool {
 	if os.Getpagesize() != pageBytes {
 		return false
 	}
-	m, err := newMapping(pageBytes, false)
+	m, err := newMapping(pageBytes, nil)
 	if err != nil {
 		return false
 	}
@@ -45,18 +54,24 @@ type mapping struct {
 	base      unsafe.Pointer
 	reserved  uint64 // bytes of addresses
 	committed uint64 // readable and writable up to here
-	scan      bool
+	find      find
 	restored  int // since private pages were last given back
 	regions   [64]region
+	entries   [1024]byte // of /proc/self/pagemap
 }
 
-func newMapping(limit uint64, scan bool) (*mapping, error) {
+// find finds the pages of the first size bytes of a mapping that were written
+// to since an image was attached or private pages were given back, and calls
+// copy for each run of them.
+type find func(m *mapping, size uint64, copy func(from, to uint64)) error
+
+func newMapping(limit uint64, find find) (*mapping, error) {
 	reserved := max(limit+pageBytes-1, pageBytes) &^ (pageBytes - 1)
 	base, err := unix.MmapPtr(-1, 0, nil, uintptr(reserved), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("reserving addresses: %w", err)
 	}
-	return &mapping{base: base, reserved: reserved, scan: scan}, nil
+	return &mapping{base: base, reserved: reserved, find: find}, nil
 }
 
 // bytes gives a part of the range; only what is committed may be touched.
@@ -173,12 +188,15 @@ func (m *mapping) restore(image *Image, high uint64) error {
 			return err
 		}
 	}
-	if !m.scan {
+	if m.find == nil {
 		copyDifferent(m.bytes(0, size), image.data)
 		return nil
 	}
-	pages, err := m.copyWritten(image.data)
-	if err != nil {
+	pages := uint64(0)
+	if err := m.find(m, size, func(from, to uint64) {
+		copy(m.bytes(from, to), image.data[from:])
+		pages += (to - from) / pageBytes
+	}); err != nil {
 		return err
 	}
 	m.restored++
@@ -213,16 +231,57 @@ var pagemap = sync.OnceValues(func() (int, error) {
 	return unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 })
 
-// copyWritten copies back the pages of the private mapping that are the
-// process's own: in memory or swapped out, and not of the file. It returns how
-// many there were.
-func (m *mapping) copyWritten(data []byte) (pages uint64, err error) {
+// finder is the best way to find written pages that works here, or nil. What
+// pages of the mapping are the process's own is known to every kernel; asking
+// for just them is possible since Linux 6.7.
+var finder = sync.OnceValue(func() find {
+	for _, find := range []find{scanPages, readPagemap} {
+		if findsWritten(find) {
+			return find
+		}
+	}
+	return nil
+})
+
+// findsWritten tries whether exactly the written pages of an image are found.
+func findsWritten(find find) bool {
+	if !mappable() {
+		return false
+	}
+	const size = 16 * pageBytes
+	m, err := newMapping(size, find)
+	if err != nil {
+		return false
+	}
+	defer m.free()
+	b := m.resize(size)
+	b[0], b[size-1] = 1, 1
+	image, err := m.capture(size)
+	if err != nil {
+		return false
+	}
+	defer image.unmap()
+	if m.attach(image) != nil {
+		return false
+	}
+	b[5*pageBytes], b[6*pageBytes] = 1, 1
+	if b[size-1] != 1 { // read, and not written
+		return false
+	}
+	var found []uint64
+	err = find(m, size, func(from, to uint64) { found = append(found, from, to) })
+	return err == nil && len(found) == 2 && found[0] == 5*pageBytes && found[1] == 7*pageBytes
+}
+
+// scanPages asks the kernel for the pages of the private mapping that are the
+// process's own: in memory or swapped out, and not of the file.
+func scanPages(m *mapping, size uint64, copy func(from, to uint64)) error {
 	fd, err := pagemap()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	base := uint64(uintptr(m.base))
-	end := base + uint64(len(data))
+	end := base + size
 	for at := base; at < end; {
 		a := scanArgument{
 			size: uint64(unsafe.Sizeof(scanArgument{})), start: at, end: end,
@@ -234,17 +293,55 @@ func (m *mapping) copyWritten(data []byte) (pages uint64, err error) {
 			continue
 		}
 		if e != 0 {
-			return 0, fmt.Errorf("PAGEMAP_SCAN: %w", e)
+			return fmt.Errorf("PAGEMAP_SCAN: %w", e)
 		}
 		if int(n) > len(m.regions) || a.walkEnd <= at {
-			return 0, errors.New("PAGEMAP_SCAN answers nonsense")
+			return errors.New("PAGEMAP_SCAN answers nonsense")
 		}
 		for _, r := range m.regions[:n] {
-			copy(m.bytes(r.start-base, r.end-base), data[r.start-base:])
-			pages += (r.end - r.start) / pageBytes
+			copy(r.start-base, r.end-base)
 		}
 		at = a.walkEnd
 	}
 	runtime.KeepAlive(m)
-	return pages, nil
+	return nil
+}
+
+// readPagemap reads the same of each page, 8 bytes for each.
+func readPagemap(m *mapping, size uint64, copy func(from, to uint64)) error {
+	const (
+		entryBytes             = 8
+		present, swapped, file = 1 << 63, 1 << 62, 1 << 61
+	)
+	fd, err := pagemap()
+	if err != nil {
+		return err
+	}
+	pages, first := size/pageBytes, uint64(uintptr(m.base))/pageBytes
+	from, open := uint64(0), false // a run of written pages
+	for at := uint64(0); at < pages; {
+		b := m.entries[:min(uint64(len(m.entries)), (pages-at)*entryBytes)]
+		n, err := unix.Pread(fd, b, int64((first+at)*entryBytes))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n < entryBytes {
+			return fmt.Errorf("/proc/self/pagemap gives %d bytes: %w", n, errors.Join(err, io.ErrUnexpectedEOF))
+		}
+		for b = b[:n/entryBytes*entryBytes]; len(b) > 0; b = b[entryBytes:] {
+			entry := binary.LittleEndian.Uint64(b)
+			written := entry&(present|swapped) != 0 && entry&file == 0
+			if written && !open {
+				from = at
+			} else if !written && open {
+				copy(from*pageBytes, at*pageBytes)
+			}
+			open = written
+			at++
+		}
+	}
+	if open {
+		copy(from*pageBytes, size)
+	}
+	return nil
 }

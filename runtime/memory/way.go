@@ -37,10 +37,6 @@ func (w Way) String() string {
 	return fmt.Sprintf("way(%d)", uint8(w))
 }
 
-// Or gives the better ones of two ways up: the later of them in the order of
-// their constants.
-func (w Way) Or(other Way) Way { return max(w, other) }
-
 // Best is the best way that works in this process. It is found by trying, once.
 func Best() Way {
 	way, _ := probed()

@@ -1,9 +1,10 @@
 package meter
 
-// Fuel is charged in units of about a third of a nanosecond on the machine this
-// was measured on: the price of one simple instruction of compiled code. The
-// prices follow what instructions take on the default engine's compiler, by the
-// order of magnitude; BenchmarkPrices measures them. They are part of what a
+// Fuel is charged in units of about the price of one simple instruction of
+// compiled code: 0.05 to 0.3 ns on the machine where BenchmarkPrices was run last
+// (README.md). The prices follow what instructions take in the default engine's
+// compiler, by the order of magnitude, and err on the dear side for what other
+// engines and older processors do slowly, like division. They are part of what a
 // budget means, so they change only with [Version].
 const (
 	priceCall     = 6   // of a function of the module, and one for each value passed
@@ -12,8 +13,8 @@ const (
 	priceLeave    = 150 // of an instruction that leaves compiled code: growth and bulk work on tables
 	priceBulk     = 30  // of a bulk operation on memory, beyond its length
 
-	// bytesPerUnit is how many bytes a bulk operation on memory moves for one
-	// unit. An element of a table is 8 bytes to it.
+	// bytesShift: a bulk operation on memory is charged one unit for each 8
+	// bytes. On a table it is charged one for each element.
 	bytesShift = 3
 
 	// localsShift: a frame is charged one unit for each 8 of its locals.

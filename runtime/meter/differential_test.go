@@ -116,7 +116,7 @@ func differ(t *testing.T, seed uint64) bool {
 // for what it does, the same on both modes of the engine.
 func TestGeneratedPrograms(t *testing.T) {
 	programs := uint64(300)
-	if testing.Short() {
+	if testing.Short() || raced {
 		programs = 50
 	}
 	ended := 0

@@ -78,11 +78,12 @@
 //     what they add, but afterwards, and only if they succeed.
 //
 // Fuel is tested, and the host called if there is none left, at the entry of each
-// function that is not charged by its caller, at the head of each loop, whether
-// or not anything branches to it, where more than 1,024 units would run
-// without, 128 after a call returns, and with each bulk operation. So between two
-// tests runs no more than that, one bulk operation on at most the whole memory,
-// and, where calls return one into the other, 128 units in each of them.
+// function that is not charged by its caller, at the head of each loop whether or
+// not anything branches to it, wherever more than 1,024 units, or 128 after a call
+// has returned, would run without, and with each bulk operation whose length is
+// not part of a region. So between two tests runs no more than that, one bulk
+// operation on at most the whole memory, and, where calls return one into the
+// other, 128 units in each of them.
 //
 // A function whose first loop comes straight after at most 24 units is charged
 // for them with every round of the loop instead of by a check of its own.

@@ -35,3 +35,41 @@ func ExampleParse() {
 	// unsupported feature: memory, offset 0xb: threads: build the module without it
 	// true
 }
+
+func ExampleModule_Rewrite() {
+	// A module whose start function never ends.
+	m, err := meter.Parse([]byte("\x00asm\x01\x00\x00\x00" +
+		"\x01\x04\x01\x60\x00\x00" + // a type: () -> ()
+		"\x03\x02\x01\x00" + // a function of it
+		"\x05\x03\x01\x00\x01" + // a memory of a page
+		"\x08\x01\x00" + // the start function
+		"\x0a\x09\x01\x07\x00\x03\x40\x0c\x00\x0b\x0b")) // loop br 0 end
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := m.Rewrite(meter.Options{MemoryPages: 1024, DeferStart: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("restorable:", r.Restorable(), "- pages:", r.Memory.Min, "to", r.Memory.Max)
+
+	out, err := meter.Parse(r.Binary)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, i := range out.Imports {
+		fmt.Println("import", i.Module, i.Name, i.Type)
+	}
+	for _, e := range out.Exports {
+		fmt.Println("export", e.Name, e.Kind)
+	}
+	// Output:
+	// restorable: true - pages: 1 to 1024
+	// import weir:meter exhausted (i64) -> i64
+	// export weir:start func
+	// export weir:fuel global
+	// export weir:refused global
+}

@@ -55,27 +55,30 @@ func main() {}
 `
 
 // buildGuest compiles guestSource once per test process.
-var buildGuest = sync.OnceValues(func() ([]byte, error) {
+var buildGuest = sync.OnceValues(func() ([]byte, error) { return goBuild(guestSource, "-buildmode=c-shared") })
+
+// goBuild compiles a program of one file for WASI preview 1.
+func goBuild(source string, flags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "meter-guest")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files := map[string]string{"main.go": guestSource, "go.mod": "module guest\n\ngo 1.26\n"}
+	files := map[string]string{"main.go": source, "go.mod": "module guest\n\ngo 1.26\n"}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
 	out := filepath.Join(dir, "guest.wasm")
-	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-trimpath", "-o", out, ".")
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath"}, flags...), "-o", out, ".")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, &buildError{err, text}
 	}
 	return os.ReadFile(out)
-})
+}
 
 // buildError is a failed go build with what it printed.
 type buildError struct {

@@ -51,7 +51,7 @@ func TestMutants(t *testing.T) {
 		seeds = append(seeds, generate(seed))
 	}
 	mutants := 20_000
-	if testing.Short() {
+	if testing.Short() || raced {
 		mutants = 2_000
 	}
 	accepted, valid := 0, 0

@@ -311,12 +311,32 @@ func TestIndexesAreShifted(t *testing.T) {
 	require.Equal(t, []string{"exports a table", "uses elem.drop", "uses table.copy", "uses table.init", "uses data.drop"}, []string{r.Unrestorable[0], r.Unrestorable[2], r.Unrestorable[3], r.Unrestorable[4], r.Unrestorable[1]})
 }
 
-// TestOnceAgain: the same module and options give the same bytes.
-func TestOnceAgain(t *testing.T) {
+// TestAtOnce: the same module and options give the same bytes, to several
+// goroutines at once, and leave the module as it was.
+func TestAtOnce(t *testing.T) {
 	for _, b := range [][]byte{rich(), guest(t)} {
-		one, _ := rewritten(t, b, generous)
-		two, _ := rewritten(t, b, generous)
-		require.True(t, bytes.Equal(one.Binary, two.Binary))
+		m, err := meter.Parse(b)
+		require.NoError(t, err)
+		before := bytes.Clone(b)
+		memory := m.CompileMemory
+		results := make(chan []byte)
+		for range 4 {
+			go func() {
+				r, err := m.Rewrite(generous)
+				if err != nil {
+					results <- nil
+					return
+				}
+				results <- r.Binary
+			}()
+		}
+		one := <-results
+		require.NotEmpty(t, one)
+		for range 3 {
+			require.True(t, bytes.Equal(one, <-results))
+		}
+		require.True(t, bytes.Equal(before, b))
+		require.Equal(t, memory, m.CompileMemory)
 	}
 }
 

@@ -31,6 +31,9 @@ var probeModule = []byte("\x00asm\x01\x00\x00\x00" +
 func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 	if way == memory.Auto {
 		way = memory.Best()
+		if err := memory.WhyNotBetter(); err != nil {
+			e.logger.Debug("instances are put back in a slower way", "way", way, "cause", err)
+		}
 	}
 	e.way = way
 	r := &linked{wazero.NewRuntimeWithConfig(ctx, e.config)} // not in the cache on disk
