@@ -110,13 +110,9 @@ func measure(ctx context.Context, w io.Writer, dir string, s size) (err error) {
 	if err != nil {
 		return err
 	}
-	var scales []*scale
-	for _, g := range guests {
-		scale, err := b.measureScale(ctx, g, s.rounds, s.turn)
-		if err != nil {
-			return err
-		}
-		scales = append(scales, scale)
+	scales, err := b.measureScales(ctx, guests, s.rounds, s.turn)
+	if err != nil {
+		return err
 	}
 	cells, err := b.cells(ctx, guests)
 	if err != nil {
