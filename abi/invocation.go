@@ -22,6 +22,15 @@ type Invocation struct {
 	// Request is the request payload that a response answers, where the host
 	// has it. It travels to modules (abi.md), never over interceptor/invoke.
 	Request json.RawMessage
+	// Connection names, within this process, the connection or the command that
+	// the invocation came by, where that stands for a session (abi.md, grant
+	// kv); empty otherwise. It never travels, to modules neither.
+	Connection string
+	// Patient says that whoever invokes, in this process, bounds how many of its
+	// calls wait: a module then lets them wait for as long as their context and
+	// Timeout do, past its own queue, instead of refusing them as busy. It never
+	// travels.
+	Patient bool
 }
 
 // Context says on whose behalf an operation runs. Every member is optional.

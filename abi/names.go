@@ -124,6 +124,25 @@ const (
 	ImportInput  = "input"
 	ImportOutput = "output"
 	ImportLog    = "log"
+
+	ImportKVGet    = "kv_get"
+	ImportKVSet    = "kv_set"
+	ImportKVAdd    = "kv_add"
+	ImportKVDelete = "kv_delete"
+)
+
+// Bounds of the grant kv, in bytes (abi.md "What a module can reach").
+const (
+	MaxKVKey   = 256
+	MaxKVValue = 64 << 10
+)
+
+// What the functions of the grant kv return besides 0 and, of kv_get, lengths.
+const (
+	KVAbsent      int32 = -1 // the key is not there
+	KVUnavailable int32 = -2 // no store, no room in it, or nobody to keep it for
+	KVTooBig      int32 = -3 // the key, the value or the sum
+	KVInvalid     int32 = -4 // a TTL below 0, or kv_add on what is no number
 )
 
 // Member names of the JSON objects.

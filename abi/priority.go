@@ -54,9 +54,6 @@ func (p PriorityHint) For(phase Phase) int32 {
 // IsSet reports whether a hint was given at all, be it 0.
 func (p PriorityHint) IsSet() bool { return p.form != hintUnset }
 
-// IsPerPhase reports whether the hint was given phase by phase.
-func (p PriorityHint) IsPerPhase() bool { return p.form == hintPerPhase }
-
 func (p PriorityHint) isDefault() bool {
 	return p.form == hintUnset || p.form == hintScalar && p.request == 0
 }

@@ -27,7 +27,7 @@ func clip(s string) string { return wire.Clip(s, longWord) }
 func (g *Gateway) logDecision(op *relay.Operation, out *chain.Outcome) {
 	level, text := slog.LevelInfo, "released"
 	switch {
-	case out.Status == chain.StatusCancelled:
+	case out.Status == abi.StatusCancelled:
 		text = "cancelled"
 	case !out.Released():
 		level, text = slog.LevelWarn, "blocked"

@@ -174,7 +174,7 @@ func (g *Gateway) Govern(ctx context.Context, op relay.Operation) relay.Decision
 	uncacheable := op.Phase == abi.Response && strings.HasSuffix(op.Event, "/list") && plan.Mutates()
 	switch {
 	case !out.Released():
-		b := &relay.Block{Reason: string(out.Status)}
+		b := &relay.Block{Reason: out.Status}
 		if a := out.Aborted; a != nil {
 			b.Interceptor, b.Messages = a.Interceptor, a.Messages
 		}

@@ -493,7 +493,7 @@ func TestGoverns(t *testing.T) {
 			v := g.Govern(t.Context(), relay.Operation{Scope: scope("tools/call", abi.Response), Payload: []byte(`{}`), Arrived: time.Now()})
 			require.Equal(t, want, v.Block != nil)
 			if want {
-				require.Equal(t, "discovery_failed", v.Block.Reason)
+				require.Equal(t, abi.StatusDiscoveryFailed, v.Block.Reason)
 			}
 			require.NoError(t, g.Close(t.Context()))
 		}
@@ -580,7 +580,7 @@ func TestTheAggregateDeadlineRunsFromArrival(t *testing.T) {
 	v := g.Govern(t.Context(), relay.Operation{
 		Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{"name":"t"}`), Arrived: time.Now().Add(-time.Hour),
 	})
-	require.Contains(t, []string{"timeout", "discovery_failed"}, v.Block.Reason)
+	require.Contains(t, []abi.Status{abi.StatusTimeout, abi.StatusDiscoveryFailed}, v.Block.Reason)
 	require.Contains(t, l.String(), `"msg":"blocked"`)
 }
 

@@ -46,7 +46,7 @@
 //
 // A module has no state of its own: every call begins with what init functions
 // left behind, and what a call changes is gone when it is over (abi.md,
-// Isolation). So package variables are for what is computed once, such as
+// Isolation), except in the store that an operator may grant ([KV]). So package variables are for what is computed once, such as
 // compiled patterns. [Rand] says what that means for random numbers.
 //
 // It may know package abi and the standard library, nothing of hosts.

@@ -78,7 +78,7 @@ func BenchmarkCall(b *testing.B) {
 			})
 			for _, way := range []memory.Way{memory.PageScan, memory.FullCopy, memory.Fresh} {
 				b.Run(name+way.String(), func(b *testing.B) {
-					r := newRuntime(b, wazero.Options{CacheDir: goCache, Reset: way})
+					r := newCached(b, wazero.Options{Reset: way})
 					m := settled(b, load(b, r, guest.binary))
 					if _, err := m.Invoke(context.Background(), inv); err != nil {
 						b.Fatal(err)
@@ -102,7 +102,7 @@ func BenchmarkClone(b *testing.B) {
 	require.NoError(b, err)
 	for name, binary := range map[string][]byte{"Go": goGuest, "small": scanner()} {
 		b.Run(name, func(b *testing.B) {
-			r := newRuntime(b, wazero.Options{CacheDir: goCache})
+			r := newCached(b, wazero.Options{})
 			m := settled(b, load(b, r, binary))
 			defer reportCPU(b)()
 			for b.Loop() {

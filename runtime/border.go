@@ -9,13 +9,13 @@ import (
 // error. These functions are the only way from the runtime into an engine; they
 // turn a panic into a trap, so that it ends one call and not the process.
 
-func compileGuarded(ctx context.Context, engine Engine, wasm []byte) (code Code, err error) {
+func compileGuarded(compile func() (Code, error)) (code Code, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			code, err = nil, fmt.Errorf("the engine panicked while compiling: %v", p)
 		}
 	}()
-	return engine.Compile(ctx, wasm)
+	return compile()
 }
 
 func instantiateGuarded(ctx context.Context, code Code, room Room) (instance Instance, err error) {

@@ -40,9 +40,14 @@ func rewrite(m *meter.Module, limits Limits) (*meter.Rewritten, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Rewrite(meter.Options{
+	return m.Rewrite(rewriteOptions(limits))
+}
+
+// rewriteOptions is what of the limits goes into code.
+func rewriteOptions(limits Limits) meter.Options {
+	return meter.Options{
 		MemoryPages: limits.pages(), TableElements: limits.TableElements, ResetRoom: true, DeferStart: true,
-	})
+	}
 }
 
 func appendSection(dst []byte, id byte, body []byte) []byte {

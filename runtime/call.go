@@ -24,6 +24,7 @@ type call struct {
 
 	clock guestClock
 	log   guestLog
+	kv    kvAccess // of an invocation; none in describe and rehearsals
 	tank  tank
 
 	// rehearsal: this is a call of the warm-up. What it logs is dropped, and

@@ -40,12 +40,12 @@ func parse(wasm []byte) (*meter.Module, error) {
 
 // check decides whether a module is an interceptor module that stays within
 // its limits and grants, and of which flavour.
-func check(m *meter.Module, file string, limits Limits) (Flavour, error) {
+func check(m *meter.Module, file string, limits Limits, grants Grants) (Flavour, error) {
 	flavour, err := checkExports(m)
 	if err != nil {
 		return "", err
 	}
-	if err := checkImports(m, file); err != nil {
+	if err := checkImports(m, file, grants); err != nil {
 		return "", err
 	}
 	return flavour, checkSizes(m, limits)
@@ -62,10 +62,10 @@ var hostFuncs = func() map[[2]string]meter.FuncType {
 
 // checkImports refuses whatever a module asks for that it does not get, all of
 // it in one error.
-func checkImports(m *meter.Module, file string) error {
+func checkImports(m *meter.Module, file string, grants Grants) error {
 	var wrong []string
 	for _, i := range m.Imports {
-		if complaint := checkImport(i, file); complaint != "" {
+		if complaint := checkImport(i, file, grants); complaint != "" {
 			wrong = append(wrong, complaint)
 		}
 	}
@@ -82,7 +82,7 @@ func checkImports(m *meter.Module, file string) error {
 }
 
 // checkImport says what is wrong with an import, "" when nothing is.
-func checkImport(i meter.Import, file string) string {
+func checkImport(i meter.Import, file string, grants Grants) string {
 	name := importName(i)
 	if i.Kind != meter.KindFunc {
 		return fmt.Sprintf("%s is a %s: a module may import functions only, and must define its own memory", name, i.Kind)
@@ -91,12 +91,15 @@ func checkImport(i meter.Import, file string) string {
 		if !want.Equal(i.Type) {
 			return fmt.Sprintf("%s has the type %v, it must be %v", name, i.Type, want)
 		}
+		if grant := grantImports[i.Name]; i.Module == abi.ImportModule && grant != "" && !grants.opens(grant) {
+			return fmt.Sprintf("%s needs the grant %s, which the line %s of its host in weir.yaml gives it", name, grant, GrantLine(file, grant))
+		}
 		return ""
 	}
 	switch {
 	case i.Module == abi.ImportModule && grantImports[i.Name] != "":
 		grant := grantImports[i.Name]
-		return fmt.Sprintf("%s needs the grant %s, which this version of weir does not offer yet (it will be granted in weir.yaml by the line %s)", name, grant, configLine(file, grant))
+		return fmt.Sprintf("%s needs the grant %s, which this version of weir does not offer yet (it will be granted in weir.yaml by the line %s)", name, grant, GrantLine(file, grant))
 	case i.Module == abi.ImportModule:
 		return name + " does not exist in ABI version 1"
 	case i.Module == wasiModule:

@@ -3,7 +3,10 @@ package runtime
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"sync"
+
+	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // Compiling takes up to some 640 times a function body's size in memory, and
@@ -15,20 +18,49 @@ const (
 	compileChargeMin = 1 << 20
 )
 
-// compile compiles the bytes, within the budget of all compilations, and once
-// for equal bytes: who comes second finds the engine's cache filled.
-func (r *Runtime) compile(ctx context.Context, wasm []byte, charge int64) (Code, error) {
-	unlock, err := r.flights.lock(ctx, sha256.Sum256(wasm))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
+// compile has the engine compile something, within the budget of all
+// compilations.
+func (r *Runtime) compile(ctx context.Context, charge int64, compile func() (Code, error)) (Code, error) {
 	charge = min(compileBudget, max(compileChargeMin, charge))
 	if err := r.budget.Acquire(ctx, charge); err != nil {
 		return nil, err
 	}
 	defer r.budget.Release(charge)
-	return compileGuarded(ctx, r.engine, wasm)
+	return compileGuarded(compile)
+}
+
+// prepare makes code of a module that has been accepted. It does so once at a
+// time for the same file under the same limits: who comes second finds the cache
+// filled, the engine's in memory or the one on disk.
+func (r *Runtime) prepare(ctx context.Context, m *meter.Module, digest [sha256.Size]byte, limits Limits) (*meter.Rewritten, Code, error) {
+	key := r.codeKey(digest, limits)
+	unlock, err := r.flights.lock(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	if rewritten, code := r.kept(ctx, key); code != nil {
+		return rewritten, code, nil
+	}
+	rewritten, err := rewrite(m, limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	var keep []byte
+	code, err := r.compile(ctx, rewritten.CompileMemory, func() (code Code, err error) {
+		if r.keeper == nil {
+			return r.engine.Compile(ctx, rewritten.Binary)
+		}
+		code, keep, err = r.keeper.CompileToKeep(ctx, rewritten.Binary)
+		return code, err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("the engine refused the module: %w", err)
+	}
+	if keep != nil {
+		r.keep(key, rewritten, keep)
+	}
+	return rewritten, code, nil
 }
 
 // keyedLocks is one lock for each digest in use.

@@ -36,36 +36,63 @@ func (e *slowEngine) Compile(context.Context, []byte) (Code, error) {
 	return nil, errors.New("compiles nothing")
 }
 
-func compileAll(r *Runtime, charge int64, modules ...[]byte) {
+func compileAll(r *Runtime, charge int64, times int) {
 	var wg sync.WaitGroup
-	for _, wasm := range modules {
-		wg.Go(func() { _, _ = r.compile(context.Background(), wasm, charge) })
+	for range times {
+		wg.Go(func() { _, _ = compileOne(context.Background(), r, charge) })
 	}
 	wg.Wait()
+}
+
+func compileOne(ctx context.Context, r *Runtime, charge int64) (Code, error) {
+	return r.compile(ctx, charge, func() (Code, error) { return r.engine.Compile(ctx, nil) })
 }
 
 func TestCompilationsStayWithinABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &slowEngine{}
 		r := New(e)
-		compileAll(r, 273<<20, []byte("a"), []byte("b"), []byte("c"), []byte("d"))
+		compileAll(r, 273<<20, 4)
 		require.Equal(t, int64(2), e.most.Load())
 		require.Equal(t, int64(4), e.total.Load())
 
 		e = &slowEngine{}
 		r = New(e)
-		compileAll(r, 2<<30, []byte("a"), []byte("b")) // over the budget: alone
+		compileAll(r, 2<<30, 2) // over the budget: alone
 		require.Equal(t, int64(1), e.most.Load())
 		require.Equal(t, int64(2), e.total.Load())
 	})
 }
 
-func TestEqualBytesAreNotCompiledAtOnce(t *testing.T) {
+func TestTheSameFileIsNotCompiledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &slowEngine{}
 		r := New(e)
-		compileAll(r, 1, []byte("a"), []byte("a"), []byte("a"))
+		m, err := meter.Parse(wt.Allowing("guard"))
+		require.NoError(t, err)
+		limits := DefaultLimits()
+		other := limits
+		other.Memory *= 2
+		var wg sync.WaitGroup
+		prepare := func(ctx context.Context, digest byte, limits Limits) error {
+			_, _, err := r.prepare(ctx, m, [32]byte{digest}, limits)
+			return err
+		}
+		for range 3 {
+			wg.Go(func() { require.ErrorContains(t, prepare(t.Context(), 1, limits), "the engine refused the module") })
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, prepare(ctx, 1, limits), context.DeadlineExceeded)
+		wg.Wait()
 		require.Equal(t, int64(1), e.most.Load())
+
+		wg.Go(func() { _ = prepare(t.Context(), 1, limits) })
+		wg.Go(func() { _ = prepare(t.Context(), 2, limits) })
+		wg.Go(func() { _ = prepare(t.Context(), 1, other) })
+		wg.Wait()
+		require.Equal(t, int64(3), e.most.Load(), "others are")
 		require.Empty(t, r.flights.locks, "no lock is kept")
 	})
 }
@@ -73,17 +100,13 @@ func TestEqualBytesAreNotCompiledAtOnce(t *testing.T) {
 func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(&slowEngine{})
-		go compileAll(r, 2<<30, []byte("a"))
+		go compileAll(r, 2<<30, 1)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		for _, wasm := range []string{"a", "b"} { // for its lock, for memory
-			_, err := r.compile(ctx, []byte(wasm), 2<<30)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}
+		_, err := compileOne(ctx, r, 2<<30)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		require.Empty(t, r.flights.locks)
 	})
 }
 
@@ -218,7 +241,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := check(m, "guest.wasm", limits); err != nil {
+		if _, err := check(m, "guest.wasm", limits, Granted()); err != nil {
 			return
 		}
 		rewritten, err := rewrite(m, limits)

@@ -7,7 +7,7 @@
 //
 // # Use
 //
-//	engine, err := wazero.New(wazero.Options{CacheDir: dir})
+//	engine, err := wazero.New(wazero.Options{})
 //	r := runtime.New(engine)
 //	defer r.Close(ctx)
 //	m, err := r.Load(ctx, wasm, runtime.ModuleOptions{Name: "redactor.wasm"})

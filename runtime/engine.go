@@ -22,11 +22,28 @@ type Engine interface {
 	// Reset is how [Instance.Restore] works here, as the engine has tested;
 	// [memory.Fresh] when it does not.
 	Reset() memory.Way
-	// Compile compiles a module that package meter has accepted and rewritten,
-	// or finds it in a cache. Engines need not honour ctx, and wazero does not.
+	// Compile compiles a module that package meter has accepted and rewritten.
+	// Engines need not honour ctx, and wazero does not.
 	Compile(ctx context.Context, wasm []byte) (Code, error)
 	// Close frees everything. Nothing that came from the engine may be in use.
 	Close(ctx context.Context) error
+}
+
+// Keeper is an [Engine] whose machine code can be kept and used by another
+// process ([WithCache]).
+type Keeper interface {
+	Engine
+	// CodeKey names all that the code of a module depends on besides the
+	// module: the engine, its version and settings, the processor and what it
+	// can do. It is empty when code cannot be kept here.
+	CodeKey() string
+	// CompileToKeep is Compile, and gives what CompileKept takes: nil when
+	// there is nothing to keep.
+	CompileToKeep(ctx context.Context, wasm []byte) (code Code, kept []byte, err error)
+	// CompileKept makes code of what CompileToKeep gave for the same bytes
+	// under the same CodeKey. The caller vouches for it: it is machine code
+	// that runs outside of any sandbox.
+	CompileKept(ctx context.Context, wasm, kept []byte) (Code, error)
 }
 
 // Code is a compiled module. It is safe for concurrent use.

@@ -43,7 +43,7 @@ func tool(name string) string { return `{"name":"` + name + `"}` }
 // The faults of a real Go guest, each with its reason; the next call works.
 func TestFaultsOfAGoGuest(t *testing.T) {
 	noLeaks(t)
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newCached(t, wazero.Options{})
 	short := limited(func(l *runtime.Limits) { l.CallTime = 50 * time.Millisecond })
 	// A fresh Go guest takes some 7 ms to start, on a busy machine far more: what
 	// has to work next runs under a limit that does not matter.
@@ -69,7 +69,7 @@ func TestFaultsOfAGoGuest(t *testing.T) {
 }
 
 func TestWhatAGoGuestCanReach(t *testing.T) {
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newCached(t, wazero.Options{})
 	info := func(m *runtime.Module, name string) (facts struct {
 		Slept, Open bool
 		Year        int
@@ -108,7 +108,7 @@ func TestWhatAGoGuestCanReach(t *testing.T) {
 }
 
 func BenchmarkInvokeGoGuest(b *testing.B) {
-	r := newRuntime(b, wazero.Options{CacheDir: goCache})
+	r := newCached(b, wazero.Options{})
 	m := loadGo(b, r)
 	inv := call(`{"name":"fine","arguments":{"text":"some words of a request"}}`)
 	b.ReportAllocs()

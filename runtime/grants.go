@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/weir-mcp/weir/abi"
 )
 
 // Grants is what a module may reach beyond its own memory (abi.md "What a
@@ -14,9 +16,14 @@ type Grants struct {
 	Clock bool
 	// Env is the environment that the guest sees.
 	Env map[string]string
+	// KV opens the kv functions; nil does not.
+	KV *KV
 }
 
 func (g Grants) validate() error {
+	if g.KV != nil && g.KV.Scope != "" && !g.KV.Scope.Valid() {
+		return fmt.Errorf("grant kv: there is no scope %q; it can be principal, session or module", g.KV.Scope)
+	}
 	for name, value := range g.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
 			return fmt.Errorf("grant env: %q cannot be an environment variable", name)
@@ -34,20 +41,29 @@ func (g Grants) environ() []string {
 	return names
 }
 
+// opens reports whether the functions of a grant may be imported.
+func (g Grants) opens(grant string) bool { return grant == grantKV && g.KV != nil }
+
+const (
+	grantKV   = "kv"
+	grantHTTP = "http"
+)
+
 // grantImports are the functions of module "weir" that need a grant, with the
 // grant's name.
 var grantImports = map[string]string{
-	"kv_get": "kv", "kv_set": "kv", "kv_add": "kv", "kv_delete": "kv",
-	"http": "http",
+	abi.ImportKVGet: grantKV, abi.ImportKVSet: grantKV, abi.ImportKVAdd: grantKV, abi.ImportKVDelete: grantKV,
+	"http": grantHTTP,
 }
 
 // grantLine is what the operator would write under grants: to open it.
 var grantLine = map[string]string{
-	"kv":   "kv: {scope: principal}",
-	"http": `http: ["https://api.example.com"]`,
+	grantKV:   "kv: {scope: principal}",
+	grantHTTP: `http: ["https://api.example.com"]`,
 }
 
-// configLine is the line of weir.yaml that would open the grant to the file.
-func configLine(file, grant string) string {
+// GrantLine is what opens a grant, such as one that [ImportFact] names, to a
+// file: a line of its host's entry in weir.yaml.
+func GrantLine(file, grant string) string {
 	return fmt.Sprintf("files: {%s: {grants: {%s}}}", file, grantLine[grant])
 }

@@ -15,7 +15,7 @@ import (
 func HostFuncs() []HostFunc { return append(guestFuncs(), meterFunc) }
 
 // guestFuncs are those of them that a module may import by itself.
-func guestFuncs() []HostFunc { return slices.Concat(weirFuncs, wasiFuncs) }
+func guestFuncs() []HostFunc { return slices.Concat(weirFuncs, kvFuncs, wasiFuncs) }
 
 var meterFunc = HostFunc{
 	Module: meter.ImportModule, Name: meter.ImportName, Type: signature("I", "I"), Call: hostExhausted,

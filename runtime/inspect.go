@@ -42,7 +42,8 @@ type ImportFact struct {
 	Module, Name string
 	// Type is a function's signature, or the kind of anything else.
 	Type string
-	// Grant is what the operator must grant for it; empty when nothing.
+	// Grant is what the operator must grant for it, see [GrantLine]; empty when
+	// nothing. Inspect supposes that what can be granted is.
 	Grant string
 	// Problem says why the module does not get it; empty when it does.
 	Problem string
@@ -75,7 +76,7 @@ func Inspect(wasm []byte) (Facts, error) {
 		Functions: len(m.Functions), LargestBody: m.LargestBody,
 	}
 	f.Flavour, _ = checkExports(m)
-	_, f.Refused = check(m, anyFile, limits)
+	_, f.Refused = check(m, anyFile, limits, Granted())
 	rewritten, err := rewrite(m, limits)
 	if err == nil {
 		f.Reset = resetText(reset(f.Flavour, rewritten, memory.Best()))
@@ -86,7 +87,7 @@ func Inspect(wasm []byte) (Facts, error) {
 		f.MemoryMin, f.MemoryMax = int64(m.Memory.Min)*pageBytes, int64(m.Memory.Max)*pageBytes
 	}
 	for _, i := range m.Imports {
-		fact := ImportFact{Module: i.Module, Name: i.Name, Type: kindOrType(i.Kind, i.Type), Problem: checkImport(i, anyFile)}
+		fact := ImportFact{Module: i.Module, Name: i.Name, Type: kindOrType(i.Kind, i.Type), Problem: checkImport(i, anyFile, Granted())}
 		if i.Module == abi.ImportModule {
 			fact.Grant = grantImports[i.Name]
 		}

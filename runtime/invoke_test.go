@@ -131,6 +131,7 @@ func TestOutputIsCopiedAtOnce(t *testing.T) {
 	r := newRuntime(t, wazero.Options{})
 	g := wt.NewReactor(wt.Validator("guard"))
 	answer := g.Text(`{"result":{"valid":true}}`)
+	g.Export(abi.ExportWarmup, g.Func(":i", "", wt.I32(0))) // which would leave the text destroyed
 	g.Invoke("", answer, wt.Call(g.Output), wt.I32(1024), wt.I32(0), wt.Store(0), wt.I32(0))
 	requireWorks(t, load(t, r, g.Bytes()), `{}`)
 }

@@ -392,3 +392,29 @@ func TestNoQueue(t *testing.T) {
 	requireReason(t, abi.ReasonBusy, err)
 	requireReason(t, abi.ReasonCancelled, stop())
 }
+
+// A gateway bounds its own calls; a burst of them is served, not refused.
+func TestWhoIsPatientWaitsPastTheQueue(t *testing.T) {
+	r := newRuntime(t, wazero.Options{})
+	b := newBlocker(t, r, runtime.Limits{Calls: 1, Queue: -1, CallTime: time.Minute})
+	stop := b.block(t, 1)
+	const burst = 50
+	results := make(chan error, burst)
+	inv := call(`"fine"`)
+	inv.Patient = true
+	for range burst {
+		go func() {
+			_, err := b.Invoke(context.Background(), inv)
+			results <- err
+		}()
+	}
+	hurried := inv
+	hurried.Timeout = 5 * time.Millisecond
+	_, err := b.Invoke(context.Background(), hurried)
+	require.Equal(t, 5*time.Millisecond, requireReason(t, abi.ReasonTimeout, err).Limit, "patience ends with the time")
+
+	requireReason(t, abi.ReasonCancelled, stop())
+	for range burst {
+		require.NoError(t, <-results)
+	}
+}

@@ -48,7 +48,7 @@ func (e *LoadError) Unwrap() error { return e.Err }
 
 // Load makes a module ready to be invoked (abi.md "Load"): it parses the bytes
 // strictly, checks imports against the grants and exports against the ABI,
-// rewrites and compiles, and has the module describe itself, for which
+// rewrites and compiles, or takes both from the cache ([WithCache]), and has the module describe itself, for which
 // Limits.LoadTime is all it gets. The module serves from then on; beside its
 // first calls it is warmed up ([Module.Settled]). Nothing of a module that fails
 // stays behind. The error is a
@@ -86,19 +86,15 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 	if err != nil {
 		return nil, err
 	}
-	flavour, err := check(parsed, o.Name, limits)
+	flavour, err := check(parsed, o.Name, limits, o.Grants)
 	if err != nil {
 		return nil, err
-	}
-	rewritten, err := rewrite(parsed, limits)
-	if err != nil {
-		return nil, err
-	}
-	code, err := r.compile(ctx, rewritten.Binary, rewritten.CompileMemory)
-	if err != nil {
-		return nil, fmt.Errorf("the engine refused the module: %w", err)
 	}
 	digest := sha256.Sum256(wasm)
+	rewritten, code, err := r.prepare(ctx, parsed, digest, limits)
+	if err != nil {
+		return nil, err
+	}
 	m := &Module{
 		runtime: r, name: o.Name, flavour: flavour, digest: hex.EncodeToString(digest[:]),
 		limits: limits, grants: o.Grants, environ: o.Grants.environ(), logger: cmp.Or(o.Logger, r.logger),

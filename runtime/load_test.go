@@ -111,9 +111,9 @@ func TestModulesThatAreRefused(t *testing.T) {
 				m.Import("weir", "http", "iiii:i")
 			}),
 			says: []string{
-				"weir.kv_get needs the grant kv, which this version of weir does not offer yet",
-				"weir.kv_set needs the grant kv", "files: {guest.wasm: {grants: {kv: {scope: principal}}}}",
-				"weir.http needs the grant http", "files: {guest.wasm: {grants: {http: [",
+				"weir.kv_get needs the grant kv, which the line files: {guest.wasm: {grants: {kv: {scope: principal}}}} of its host in weir.yaml gives it",
+				"weir.kv_set needs the grant kv",
+				"weir.http needs the grant http, which this version of weir does not offer yet", "files: {guest.wasm: {grants: {http: [",
 			},
 		},
 		"imports that do not exist": {
@@ -341,7 +341,7 @@ func TestEnvironmentThatCannotBe(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	wasm := withImports(func(m *wt.Module) {
-		m.Import("weir", "kv_get", "iiii:i")
+		m.Import("weir", "http", "iiii:i")
 		m.Import("wasi_snapshot_preview1", "random_get", "ii:i")
 	})
 	f, err := runtime.Inspect(wasm)
@@ -352,10 +352,10 @@ func TestInspect(t *testing.T) {
 	require.Equal(t, int64(4*64<<10), f.MemoryMin)
 	require.Zero(t, f.MemoryMax)
 	require.Equal(t, memory.Best().String(), f.Reset)
-	require.ErrorContains(t, f.Refused, "kv_get")
-	require.Equal(t, []string{"", "", "", "kv", ""}, grantsOf(f))
+	require.ErrorContains(t, f.Refused, "http")
+	require.Equal(t, []string{"", "", "", "http", ""}, grantsOf(f))
 	require.Empty(t, f.Imports[0].Problem)
-	require.Contains(t, f.Imports[3].Problem, "needs the grant kv")
+	require.Contains(t, f.Imports[3].Problem, "needs the grant http")
 	require.Equal(t, "(i32, i32) -> i32", f.Imports[4].Type)
 	require.Contains(t, f.Exports, runtime.ExportFact{Name: "memory", Type: "memory"})
 	require.Contains(t, f.Exports, runtime.ExportFact{Name: abi.ExportInvoke, Type: "(i32) -> i32"})

@@ -108,7 +108,7 @@ func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 	defer m.leave()
 
 	until := deadlineOf(ctx).or(within(inv.Timeout))
-	if f := m.acquire(ctx, until); f != nil {
+	if f := m.acquire(ctx, until, inv.Patient); f != nil {
 		return abi.Result{}, f
 	}
 	defer func() { <-m.slots }()
@@ -125,8 +125,9 @@ func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 
 var errModuleClosed = errors.New("the module is closed")
 
-// acquire takes a slot, waiting in the queue where there is none free.
-func (m *Module) acquire(ctx context.Context, until deadline) *failure {
+// acquire takes a slot, waiting in the queue where there is none free. Who is
+// patient waits even where the queue is full.
+func (m *Module) acquire(ctx context.Context, until deadline, patient bool) *failure {
 	if f := until.passed(ctx); f != nil {
 		return f
 	}
@@ -135,7 +136,7 @@ func (m *Module) acquire(ctx context.Context, until deadline) *failure {
 		return nil
 	default:
 	}
-	if m.waiting.Add(1) > int64(m.limits.Queue) {
+	if m.waiting.Add(1) > int64(m.limits.Queue) && !patient {
 		m.waiting.Add(-1)
 		return failuref(abi.ReasonBusy, "%d calls run and %d wait, which are the limits", m.limits.Calls, m.limits.Queue)
 	}
@@ -174,6 +175,7 @@ func (m *Module) callGuest(ctx context.Context, inv *abi.Invocation, d *abi.Desc
 	}
 	input := abi.AppendCall(make([]byte, 0, len(inv.Payload)+len(inv.Config)+len(inv.Request)+512), inv)
 	c := m.newCall(input, slog.String("interceptor", inv.Name), slog.String("event", inv.Event), slog.String("phase", string(inv.Phase)))
+	c.kv = m.grants.KV.access(m.name, inv)
 	err := m.run(c.context(ctx), c, until)
 	c.log.end(ctx)
 	if err != nil {

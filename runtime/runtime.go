@@ -24,7 +24,9 @@ type Runtime struct {
 	account *memory.Account     // of all instances and snapshots
 	warmups chan struct{}       // holds one token for each warm-up that runs
 	budget  *semaphore.Weighted // bytes that compilations may take
-	flights keyedLocks          // one compilation of the same bytes at a time
+	flights keyedLocks          // one compilation of the same file at a time
+	cache   Cache               // nil: nothing is kept on disk
+	keeper  Keeper              // nil: no cache, or nothing to keep
 
 	mu      sync.Mutex
 	closed  bool
@@ -71,6 +73,9 @@ func New(engine Engine, options ...Option) *Runtime {
 	}
 	for _, option := range options {
 		option(r)
+	}
+	if k, ok := engine.(Keeper); ok && r.cache != nil && k.CodeKey() != "" {
+		r.keeper = k
 	}
 	r.account.OnShortage(r.closeIdle)
 	return r

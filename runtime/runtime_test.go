@@ -16,6 +16,7 @@ import (
 	"github.com/weir-mcp/weir/abi"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
@@ -25,6 +26,26 @@ func newRuntime(t testing.TB, o wazero.Options) *runtime.Runtime {
 	engine, err := wazero.New(o)
 	require.NoError(t, err)
 	r := runtime.New(engine, runtime.WithLogger(slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
+	return r
+}
+
+// newCached is newRuntime with the compile cache that all tests share.
+func newCached(t testing.TB, o wazero.Options) *runtime.Runtime {
+	t.Helper()
+	return cachedIn(t, goCache, o)
+}
+
+// cachedIn is newRuntime with a compile cache in the folder.
+func cachedIn(t testing.TB, dir string, o wazero.Options) *runtime.Runtime {
+	t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	kept, err := cache.Open(cache.Options{Dir: dir, Logger: logger})
+	require.NoError(t, err)
+	o.ScratchDir, o.Logger = dir+"-scratch", logger
+	engine, err := wazero.New(o)
+	require.NoError(t, err)
+	r := runtime.New(engine, runtime.WithLogger(logger), runtime.WithCache(kept))
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	return r
 }

@@ -156,7 +156,7 @@ func TestIsolation(t *testing.T) {
 
 // The same of a Go guest, whose secret is an ordinary variable.
 func TestIsolationOfAGoGuest(t *testing.T) {
-	r := newRuntime(t, wazero.Options{CacheDir: goCache})
+	r := newCached(t, wazero.Options{})
 	m := settled(t, loadGo(t, r))
 	require.Equal(t, memory.Best().String(), m.Reset())
 	var wg sync.WaitGroup

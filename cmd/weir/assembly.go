@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/hosts"
 	"github.com/weir-mcp/weir/internal/config"
@@ -21,9 +23,15 @@ type assembly struct {
 	hosts     *hosts.Set
 	policy    *chain.Policy
 	sandbox   *sandbox
-	libraries []*library.Library
+	libraries []folder
 	// mask hides the secrets of the configuration in a text, or is nil.
 	mask func(string) string
+}
+
+// folder is the library of a host that is a folder of modules.
+type folder struct {
+	host string
+	*library.Library
 }
 
 // chainFlags are the flags that say which hosts and policy there are.
@@ -70,7 +78,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 		return nil, usageError{err}
 	}
 	a := &assembly{policy: policy, mask: maskOf(file)}
-	if a.sandbox, err = newSandbox(std, log, file.Cache); err != nil {
+	if a.sandbox, err = newSandbox(std, log, file); err != nil {
 		return nil, err
 	}
 	var list []*hosts.Host
@@ -90,8 +98,10 @@ func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (
 	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log, Mask: a.mask, Version: buildVersion()}
 	switch {
 	case !h.Modules.IsZero():
-		lib := a.sandbox.library(h, nil)
-		a.libraries = append(a.libraries, lib)
+		o := a.sandbox.options(h, nil)
+		o.Admit = a.admit(h.Name)
+		lib := library.New(o)
+		a.libraries = append(a.libraries, folder{h.Name, lib})
 		if err := lib.Open(ctx, h.Modules.Reveal()); err != nil {
 			return nil, fmt.Errorf("host %q: %w", h.Name, err)
 		}
@@ -103,6 +113,37 @@ func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (
 			Command: revealList(h.Command), Dir: h.Dir, Env: hosts.Environment(revealMap(h.Env)),
 		}, options), nil
 	}
+}
+
+// admit refuses the modules of a folder whose hooks policy would widen: our own
+// are not taken into service (protocol.md §5).
+func (a *assembly) admit(host string) func(string, []abi.Descriptor) error {
+	return func(_ string, interceptors []abi.Descriptor) error {
+		var errs []error
+		for i := range interceptors {
+			errs = append(errs, a.policy.Admits(host, &interceptors[i]))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return unadmitted{err}
+		}
+		return nil
+	}
+}
+
+// unadmitted is a refusal by policy.
+type unadmitted struct{ error }
+
+// refusals says which modules of our own folders policy keeps out of service.
+func (a *assembly) refusals() []string {
+	var all []string
+	for _, lib := range a.libraries {
+		for _, f := range lib.Status() {
+			if _, ok := errors.AsType[unadmitted](f.Err); ok {
+				all = append(all, fmt.Sprintf("%s on %s is refused: %v", f.Name, lib.host, masked(a.mask, f.Err)))
+			}
+		}
+	}
+	return all
 }
 
 // close ends hosts, then libraries, then the sandbox under them.

@@ -25,7 +25,7 @@ var sentence = strings.Repeat("The order was shipped on Monday & arrives <soon>.
 func BenchmarkInvocation(b *testing.B) {
 	modules := exampleModules(b)
 	std := streams{err: &buffer{}}
-	box, err := newSandbox(std, slog.New(slog.DiscardHandler), true)
+	box, err := newSandbox(std, slog.New(slog.DiscardHandler), config.Default())
 	require.NoError(b, err)
 	defer box.Close(context.Background())
 	lib := box.library(&config.Host{}, nil)

@@ -77,11 +77,11 @@ func badModules(t testing.TB) map[string]struct {
 			allowing(r)
 			return r.Bytes()
 		}(), []string{"env", "abort"}},
-		"import-kv": {func() []byte {
-			r := wasmtest.NewReactorWith(func(m *wasmtest.Module) { m.Import("weir", "kv_get", "iiii:i") }, wasmtest.Validator("v"))
+		"import-http": {func() []byte {
+			r := wasmtest.NewReactorWith(func(m *wasmtest.Module) { m.Import("weir", "http", "iiii:i") }, wasmtest.Validator("v"))
 			allowing(r)
 			return r.Bytes()
-		}(), []string{"kv_get", "grants", "kv"}},
+		}(), []string{"weir.http", "grants", "http"}},
 		"describes-nothing": {reactorWith(func(r *wasmtest.Reactor) {
 			r.Describe(`{"interceptors":[]}`)
 			allowing(r)
@@ -243,6 +243,9 @@ func TestWrongUsage(t *testing.T) {
 		{"gateway with a missing config", []string{"gateway", "--config", missing + ".yaml"}, 2, []string{missing + ".yaml"}},
 		{"gateway with a missing folder", []string{"gateway", "--hosts", missing, "--", "true"}, 2, []string{missing}},
 		{"gateway with no boundary", []string{"gateway", "--boundary", "both", "--", "true"}, 2, []string{"both", "client", "server"}},
+		{"gateway in front of a URL", []string{"gateway", "--backend", "https://example.com/mcp"}, 2, []string{"--backend", "not in this version of weir", "-- COMMAND"}},
+		{"gateway in front of an empty URL", []string{"gateway", "--backend", "", "--", "true"}, 2, []string{"--backend", "not in this version of weir"}},
+		{"gateway over HTTP", []string{"gateway", "--http", "127.0.0.1:0", "--", "true"}, 2, []string{"--http", "not in this version of weir", "stdio"}},
 		{"config that is no YAML", []string{"plan", "--config", badYAML}, 2, []string{"bad.yaml:"}},
 		{"config with an unknown key", []string{"plan", "--config", unknown}, 2, []string{"unknown.yaml:2:1", "bakend", "backend"}},
 		{"config with an unknown key inside", []string{"plan", "--config", nested}, 2, []string{"nested.yaml:5:", "mod", "mode"}},

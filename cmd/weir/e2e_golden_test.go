@@ -43,10 +43,12 @@ func goldenFolder(t testing.TB) string {
 	placeModule(t, dir, "broken", []byte("\x00asm\x01\x00\x00\x00\x09\x09"))
 	r := wasmtest.NewReactorWith(func(m *wasmtest.Module) {
 		m.Import("weir", "kv_get", "iiii:i")
+		m.Import("weir", "http", "iiii:i")
 		m.Import("wasi_snapshot_preview1", "random_get", "ii:i")
 	}, wasmtest.Validator("needy"))
 	allowing(r)
 	placeModule(t, dir, "needy", r.Bytes())
+	placeModule(t, dir, "quota", quotaModule(2))
 	return dir
 }
 
@@ -66,6 +68,11 @@ interceptors:
   - {interceptor: judge, enabled: false}
   - {interceptor: watch, as: watch-calls, hooks: [{events: [tools/call], phase: request}]}
 `, "\t", "  "))
+	// A seed of zeros, so that the signature is always the same.
+	key := write(t, dir, "zero.key", "weir-private-key-1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	require.Equal(t, exitDone, weir(t, "", "sign", "--key", key, module("redact")).code)
+	write(t, dir, "zero.pub", "weir-public-key-1 O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=")
+	signed := write(t, dir, "signed.yaml", "version: 1\ntrust: {keys: [zero.pub], requireSigned: true}\n")
 	invoke := func(name, phase string) []string {
 		return []string{"invoke", name, "--event", "tools/call", "--phase", phase, "--payload", "-", dir}
 	}
@@ -76,11 +83,13 @@ interceptors:
 	}{
 		{"list", []string{"list", "--json", dir}, 0},
 		{"list-event", []string{"list", "--json", "--event", "prompts/get", dir}, 0},
+		{"list-signed", []string{"list", "--json", "--config", signed, module("redact")}, 0},
 		{"list-file", []string{"list", "--json", module("redact")}, 0},
 		{"plan", []string{"plan", "--json", "--config", conf, "--event", "tools/call"}, 0},
 		{"plan-server", []string{"plan", "--json", "--config", conf, "--event", "tools/call", "--phase", "response", "--boundary", "server"}, 0},
 		{"plan-sampling", []string{"plan", "--json", "--hosts", "mine=" + dir, "--event", "sampling/createMessage"}, 0},
 		{"inspect", []string{"inspect", "--json", module("redact")}, 0},
+		{"inspect-grant", []string{"inspect", "--json", module("quota")}, 0},
 		{"inspect-refused", []string{"inspect", "--json", module("needy")}, 1},
 		{"invoke-mutation", invoke("redact", "request"), 0},
 		{"invoke-validation", invoke("judge", "request"), 0},

@@ -64,13 +64,13 @@ func isUsage(err error) bool {
 // appendRPCError appends {"error":{…}} as config.md wants an RPC error on
 // stdout.
 func appendRPCError(dst []byte, e *abi.Error) []byte {
-	dst = append(dst, `{"error":{"code":`...)
-	dst = fmt.Appendf(dst, "%d", e.Code())
-	dst = append(dst, `,"message":`...)
-	dst = wire.AppendString(dst, e.Message())
-	dst = append(dst, `,"data":`...)
-	dst = e.AppendData(dst)
-	return append(dst, '}', '}')
+	w := wire.OpenObject(dst)
+	w.Object("error", func(w *wire.ObjectWriter) {
+		w.Int("code", e.Code())
+		w.String("message", e.Message())
+		w.Append("data", e.AppendData)
+	})
+	return w.Close()
 }
 
 // writeJSON prints v on one line, with no escape that JSON does not ask for.

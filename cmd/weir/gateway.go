@@ -15,6 +15,7 @@ import (
 
 func newGateway(std streams) *cobra.Command {
 	var flags chainFlags
+	var backend, http string
 	cmd := &cobra.Command{
 		Use:   "gateway [flags] -- COMMAND ARG…",
 		Short: "Stand in front of an MCP server and govern what passes",
@@ -30,7 +31,7 @@ func newGateway(std streams) *cobra.Command {
 			if len(before) > 0 {
 				return usagef("%s does not take %q; the backend's command goes after --, such as -- %[2]s", cmd.CommandPath(), before[0])
 			}
-			file, err := flags.load(config.Flags{Command: command})
+			file, err := flags.load(config.Flags{Command: command, Backend: given(cmd, "backend", &backend), HTTP: given(cmd, "http", &http)})
 			if err != nil {
 				return err
 			}
@@ -41,10 +42,23 @@ func newGateway(std streams) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	cmd.Flags().StringVar(&backend, "backend", "", "the URL of the backend (later)")
+	cmd.Flags().StringVar(&http, "http", "", "the address to serve clients at (later)")
+	for _, later := range []string{"backend", "http"} {
+		cmd.Flags().Lookup(later).Hidden = true
+	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help. A backend's command and its own flags go after --", err, cmd.CommandPath())
 	})
 	return cmd
+}
+
+// given is the value of a flag, nil when the command line does not have it.
+func given(cmd *cobra.Command, name string, value *string) *string {
+	if !cmd.Flags().Changed(name) {
+		return nil
+	}
+	return value
 }
 
 // runGateway serves one client on stdio until it or the backend ends.

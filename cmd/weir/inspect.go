@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/runtime"
 )
 
@@ -67,15 +69,18 @@ func readModule(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// describe loads the module, under the default limits and without grants, and
-// asks what it offers. Its name is the file's alone, as in a weir.yaml.
+// describe loads the module, under the default limits and with grants that have
+// nothing behind them, and asks what it offers. Its name is the file's alone, as
+// in a weir.yaml.
 func describe(ctx context.Context, std streams, path string, wasm []byte) ([]abi.Descriptor, error) {
-	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), true)
+	box, err := newSandbox(std, newLogger(std.err, slog.LevelWarn), config.Default())
 	if err != nil {
 		return nil, err
 	}
 	defer box.Close(context.WithoutCancel(ctx))
-	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{Name: filepath.Base(path), Limits: runtime.DefaultLimits()})
+	module, err := box.Load(ctx, wasm, runtime.ModuleOptions{
+		Name: filepath.Base(path), Limits: runtime.DefaultLimits(), Grants: runtime.Granted(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -127,18 +132,37 @@ func (i inspected) print(std streams) error {
 	fmt.Fprintf(w, "file\t%s\nsha256\t%s\nsize\t%d bytes\nflavour\t%s\nreset\t%s\nmemory\t%s\nfunctions\t%d, the largest %d bytes\n",
 		i.File, i.SHA256, i.Size, i.Flavour, i.Reset, i.memory(), i.Functions, i.LargestBody)
 	for _, e := range i.Imports {
-		fmt.Fprintf(w, "import\t%s.%s %s%s\n", e.Module, e.Name, e.Type, e.remark())
+		fmt.Fprintf(w, "import\t%s.%s %s%s\n", printable(e.Module), printable(e.Name), e.Type, printable(e.remark()))
+	}
+	for _, line := range i.grantLines() {
+		fmt.Fprintf(w, "to grant\t%s\n", line)
 	}
 	for _, e := range i.Exports {
-		fmt.Fprintf(w, "export\t%s %s\n", e.Name, e.Type)
+		fmt.Fprintf(w, "export\t%s %s\n", printable(e.Name), e.Type)
 	}
 	for _, d := range i.Interceptors {
-		fmt.Fprintf(w, "interceptor\t%s (%s) %s\n", d.Name, d.Type, hooksText(d.Hooks))
+		fmt.Fprintf(w, "interceptor\t%s (%s) %s\n", printable(d.Name), d.Type, hooksText(d.Hooks))
 	}
 	if i.Refused != "" {
-		fmt.Fprintf(w, "refused\t%s\n", strings.ReplaceAll(i.Refused, "\n", "\n\t"))
+		for n, line := range strings.Split(i.Refused, "\n") {
+			name := ""
+			if n == 0 {
+				name = "refused"
+			}
+			fmt.Fprintf(w, "%s\t%s\n", name, printable(line))
+		}
 	}
 	return w.Flush()
+}
+
+// grantLines is what in weir.yaml gives the module what it imports.
+func (i inspected) grantLines() (lines []string) {
+	for _, e := range i.Imports {
+		if line := runtime.GrantLine(filepath.Base(i.File), e.Grant); e.Grant != "" && e.Problem == "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 func (i inspected) memory() string {

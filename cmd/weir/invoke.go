@@ -20,8 +20,8 @@ const maxPayload = 4 << 20
 
 func newInvoke(std streams) *cobra.Command {
 	var (
-		event, phase, payload, conf string
-		timeout                     time.Duration
+		event, phase, payload, conf, path string
+		timeout                           time.Duration
 	)
 	cmd := &cobra.Command{
 		Use:   "invoke NAME --event E --phase P TARGET",
@@ -39,7 +39,7 @@ func newInvoke(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := openTarget(cmd.Context(), std, where, command)
+			t, err := openTarget(cmd.Context(), std, where, command, path)
 			if err != nil {
 				return err
 			}
@@ -56,6 +56,7 @@ func newInvoke(std streams) *cobra.Command {
 	cmd.Flags().StringVar(&phase, "phase", "", "request or response")
 	cmd.Flags().StringVar(&payload, "payload", "", "the file that holds the payload as JSON, - for stdin; {} by default")
 	cmd.Flags().StringVar(&conf, "config", "", "the interceptor's configuration, a JSON object")
+	cmd.Flags().StringVar(&path, "settings", "", "the weir.yaml with limits, grants, pins and trust of a folder or file")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait for the answer, such as 200ms; no limit but the interceptor's own by default")
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func newList(std streams) *cobra.Command {
-	var event string
+	var event, path string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list TARGET",
@@ -30,7 +30,7 @@ func newList(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := openTarget(cmd.Context(), std, where, command)
+			t, err := openTarget(cmd.Context(), std, where, command, path)
 			if err != nil {
 				return err
 			}
@@ -43,6 +43,7 @@ func newList(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&event, "event", "", "only interceptors that hook this event, such as tools/call")
+	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins and trust of a folder or file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -76,6 +77,7 @@ type skipped struct {
 type file struct {
 	File         string   `json:"file"`
 	SHA256       string   `json:"sha256,omitempty"`
+	Signer       string   `json:"signer,omitempty"` // id of the key
 	Interceptors []string `json:"interceptors,omitempty"`
 	Error        string   `json:"error,omitempty"`
 }
@@ -89,7 +91,7 @@ func (t *target) listing() listing {
 		l.Skipped = append(l.Skipped, skipped{s.Name, s.Err.Error()})
 	}
 	for _, f := range t.files {
-		out := file{File: f.Name, SHA256: f.Digest, Interceptors: f.Interceptors}
+		out := file{File: f.Name, SHA256: f.Digest, Signer: f.Signer, Interceptors: f.Interceptors}
 		if f.Err != nil {
 			out.Error = f.Err.Error()
 		}
@@ -106,25 +108,28 @@ func (t *target) print(std streams) error {
 	for _, d := range t.interceptors {
 		fmt.Fprintln(w, headline(d))
 		for _, h := range d.Hooks {
-			fmt.Fprintf(w, "  %s\t%s\n", h.Phase, strings.Join(h.Events, ", "))
+			fmt.Fprintf(w, "  %s\t%s\n", h.Phase, strings.Join(printables(h.Events), ", "))
 		}
 		if d.Description != "" {
-			fmt.Fprintf(w, "  %s\n", d.Description)
+			fmt.Fprintf(w, "  %s\n", printable(d.Description))
 		}
 	}
 	if len(t.files) > 0 {
 		fmt.Fprintln(w, "\nfile\tsha256\tinterceptors")
 	}
 	for _, f := range t.files {
-		what := strings.Join(f.Interceptors, ", ")
+		what := strings.Join(printables(f.Interceptors), ", ")
+		if f.Signer != "" {
+			what += " (signed with " + f.Signer + ")"
+		}
 		if f.Err != nil {
 			why, _, _ := strings.Cut(f.Err.Error(), "\n")
-			what = strings.TrimSpace(what + " refused: " + why)
+			what = strings.TrimSpace(what + " refused: " + printable(why))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Digest, "-"), what)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(f.Name), cmp.Or(f.Digest, "-"), what)
 	}
 	for _, s := range t.skipped {
-		fmt.Fprintf(w, "\nskipped\t%s\t%v\n", s.Name, s.Err)
+		fmt.Fprintf(w, "\nskipped\t%s\t%s\n", printable(s.Name), printable(s.Err.Error()))
 	}
 	return w.Flush()
 }
@@ -132,12 +137,15 @@ func (t *target) print(std streams) error {
 // headline is such as "pii-redactor 1.0.0: mutation, active, fails closed,
 // priority -1000".
 func headline(d abi.Descriptor) string {
-	text := d.Name
+	text := printable(d.Name)
 	if d.Version != "" {
-		text += " " + d.Version
+		text += " " + printable(d.Version)
 	}
 	mode := cmp.Or(d.Mode, abi.Active)
-	text += ": " + string(d.Type) + ", " + string(mode) + ", fails " + failsText(d.FailOpen)
+	text += ": " + string(d.Type) + ", " + string(mode)
+	if d.Type != abi.Sink { // which blocks nothing, failing or not
+		text += ", fails " + failsText(d.FailOpen)
+	}
 	if d.Type == abi.Mutation {
 		text += ", priority " + string(d.PriorityHint.AppendJSON(nil))
 	}
@@ -151,7 +159,7 @@ func hooksText(hooks abi.Hooks) string {
 	}
 	parts := make([]string, len(hooks))
 	for i, h := range hooks {
-		parts[i] = string(h.Phase) + ": " + strings.Join(h.Events, ", ")
+		parts[i] = string(h.Phase) + ": " + strings.Join(printables(h.Events), ", ")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -2,98 +2,108 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/library"
+	"github.com/weir-mcp/weir/runtime/store"
+	"github.com/weir-mcp/weir/runtime/trust"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
-// newEngine makes the engine, with a compile cache in the user's cache folder
-// where that is wanted. Without such a folder it works the same, only slower to
-// start, so that is a warning.
-func newEngine(std streams, cache bool) (*wazero.Engine, error) {
-	log := newLogger(std.err, slog.LevelWarn)
-	options := wazero.Options{Logger: log}
-	if cache {
-		if dir, err := os.UserCacheDir(); err == nil {
-			options.CacheDir = filepath.Join(dir, "weir", "compiled")
-		} else {
-			log.Warn("no compile cache: this user has no cache folder", "error", err)
-		}
+// openCache opens the compile cache in the user's cache folder. Without one all
+// works the same, only slower to start, so that is a warning and nil.
+func openCache(log *slog.Logger, dir string) *cache.Cache {
+	c, err := cache.Open(cache.Options{Dir: filepath.Join(dir, "code"), Logger: log})
+	if err != nil {
+		log.Warn("no compile cache: its folder cannot be used safely; choose another (XDG_CACHE_HOME), or switch it off (cache: off)", "error", err)
+		return nil
 	}
-	engine, err := wazero.New(options)
-	if err != nil && options.CacheDir != "" {
-		log.Warn("no compile cache: its folder cannot be used safely", "folder", options.CacheDir, "error", err)
-		return wazero.New(wazero.Options{Logger: log})
-	}
-	return engine, err
+	return c
 }
 
-// sandbox is the runtime that all folders of one process share.
+// sandbox is what all folders of one process share: the runtime, the store of
+// the modules, and whose signatures count.
 type sandbox struct {
 	*runtime.Runtime
-	log *slog.Logger
+	log   *slog.Logger
+	store *store.Memory
+	trust *trust.Policy
 }
 
-func newSandbox(std streams, log *slog.Logger, cache bool) (*sandbox, error) {
-	engine, err := newEngine(std, cache)
+// newSandbox makes the runtime, with a compile cache where that is wanted. What
+// is wrong with the cache is told at any verbosity.
+func newSandbox(std streams, log *slog.Logger, file *config.File) (*sandbox, error) {
+	policy, err := trustOf(file.Trust)
 	if err != nil {
 		return nil, err
 	}
-	return &sandbox{Runtime: runtime.New(engine, runtime.WithLogger(log)), log: log}, nil
+	warnings := newLogger(std.err, slog.LevelWarn)
+	engineOptions := wazero.Options{Logger: warnings}
+	options := []runtime.Option{runtime.WithLogger(log)}
+	if file.Cache {
+		user, err := os.UserCacheDir()
+		dir := filepath.Join(user, "weir")
+		if err != nil {
+			warnings.Warn("no compile cache: this user has no cache folder", "error", err)
+		} else if c := openCache(warnings, dir); c != nil {
+			engineOptions.ScratchDir = filepath.Join(dir, "scratch")
+			options = append(options, runtime.WithCache(c))
+		}
+	}
+	engine, err := wazero.New(engineOptions)
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox{
+		Runtime: runtime.New(engine, options...), log: log,
+		store: store.NewMemory(store.Limits{}), trust: policy,
+	}, nil
 }
 
 // library makes an empty library whose modules run under what the
 // configuration says of the folder and its files. host may be nil.
 func (s *sandbox) library(host *config.Host, entries []library.Entry) *library.Library {
+	return library.New(s.options(host, entries))
+}
+
+func (s *sandbox) options(host *config.Host, entries []library.Entry) library.Options {
 	if host == nil {
 		host = &config.Host{}
 	}
-	return library.New(library.Options{
-		Loader:    s.loader(host),
+	return library.Options{
+		Loader:    library.Sandbox(s.Runtime, func(name string) runtime.ModuleOptions { return s.module(host, name) }),
 		Entries:   entries,
+		Pins:      pinsOf(host),
+		Trust:     s.trust,
 		Logger:    s.log,
 		FileBytes: cmp.Or(largestFile(host), runtime.DefaultLimits().ModuleBytes),
-	})
+	}
 }
 
-// loader loads the modules of a folder whose bytes are those that are pinned.
-func (s *sandbox) loader(host *config.Host) library.Loader {
-	load := library.Sandbox(s.Runtime, func(name string) runtime.ModuleOptions {
-		file := host.Files[name]
-		return runtime.ModuleOptions{
-			Limits: limitsOf(file.Limits.Over(host.Limits)),
-			Grants: runtime.Grants{Clock: file.Grants.Clock, Env: environment(file.Grants.Env)},
-			Logger: s.log,
-		}
-	})
-	return library.LoaderFunc(func(ctx context.Context, name string, wasm []byte) (library.Module, error) {
-		if err := checkPin(name, host.Files[name], wasm); err != nil {
-			return nil, err
-		}
-		return load.Load(ctx, name, wasm)
-	})
+// module is what a file of a host may use and reach.
+func (s *sandbox) module(host *config.Host, name string) runtime.ModuleOptions {
+	file := host.Files[name]
+	grants := runtime.Grants{Clock: file.Grants.Clock, Env: environment(file.Grants.Env)}
+	if scope := file.Grants.KV; scope != "" {
+		grants.KV = &runtime.KV{Store: s.store, Host: host.Name, Scope: store.Scope(scope)}
+	}
+	return runtime.ModuleOptions{Limits: limitsOf(file.Limits.Over(host.Limits)), Grants: grants, Logger: s.log}
 }
 
-// checkPin compares the digest of a file with the one its configuration pins.
-func checkPin(name string, file config.FileOptions, wasm []byte) error {
-	if file.SHA256 == "" {
-		return nil
+// pinsOf is the digests that a host's files must have.
+func pinsOf(host *config.Host) map[string]library.Pin {
+	pins := map[string]library.Pin{}
+	for name, file := range host.Files {
+		if file.SHA256 != "" {
+			pins[name] = library.Pin{SHA256: file.SHA256, Source: string(file.Source)}
+		}
 	}
-	sum := sha256.Sum256(wasm)
-	if digest := hex.EncodeToString(sum[:]); digest != file.SHA256 {
-		return fmt.Errorf("%s: its SHA-256 is %s, but %s pins %s; put the pinned file back or change the pin",
-			name, digest, file.Source, file.SHA256)
-	}
-	return nil
+	return pins
 }
 
 // environment is the granted variables that are set.
@@ -115,6 +125,7 @@ func limitsOf(l config.Limits) runtime.Limits {
 	set(&limits.TableElements, l.Table)
 	set(&limits.CallTime, l.Timeout)
 	set(&limits.LoadTime, l.Load)
+	set(&limits.Fuel, l.Fuel)
 	set(&limits.InputBytes, l.Input)
 	set(&limits.OutputBytes, l.Output)
 	set(&limits.LogLines, l.LogLines)

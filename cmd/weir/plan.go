@@ -73,7 +73,8 @@ func newPlan(std streams) *cobra.Command {
 // planned is the shape of weir plan --json.
 type planned struct {
 	Plans []*chain.Plan `json:"plans"`
-	// Warnings says what is wrong with the policy, as far as the lists tell.
+	// Warnings says what is wrong with the policy, as far as the lists tell, and
+	// which modules it keeps out of service.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -89,7 +90,7 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}, Warnings: a.warnings(listings, file.Boundary)}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: append(a.refusals(), a.warnings(listings, file.Boundary)...)}
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
@@ -139,7 +140,7 @@ func directionOf(boundary config.Boundary, event string, phase abi.Phase) abi.Di
 
 func (p *planned) print(std streams) error {
 	for _, w := range p.Warnings {
-		fmt.Fprintf(std.out, "warning: %s\n", w)
+		fmt.Fprintf(std.out, "warning: %s\n", printable(w))
 	}
 	if len(p.Plans) == 0 {
 		_, err := fmt.Fprintln(std.out, "nothing is governed: no interceptor hooks any event")
@@ -157,22 +158,22 @@ func (p *planned) print(std streams) error {
 }
 
 func printPlan(std streams, plan *chain.Plan) error {
-	fmt.Fprintf(std.out, "%s %s (%s)\n", plan.Event(), plan.Phase(), plan.Direction())
+	fmt.Fprintf(std.out, "%s %s (%s)\n", printable(plan.Event()), plan.Phase(), plan.Direction())
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	for i, s := range plan.Steps() {
-		fmt.Fprintf(w, "  %d.\t%s\t%s\t%s\t%s\n", i+1, s.Type, s.Name, "on "+s.Host, settingsText(&s))
+		fmt.Fprintf(w, "  %d.\t%s\t%s\t%s\t%s\n", i+1, s.Type, printable(s.Name), "on "+s.Host, settingsText(&s))
 		if s.Refused != nil {
-			fmt.Fprintf(w, "\t\t\t\tfails: %v\n", s.Refused)
+			fmt.Fprintf(w, "\t\t\t\tfails: %s\n", printable(s.Refused.Error()))
 		}
 	}
 	if plan.Empty() {
 		fmt.Fprintln(w, "  passes untouched")
 	}
 	for _, f := range plan.Failures() {
-		fmt.Fprintf(w, "  blocked\t%s\t%s\t%s\n", f.Reason, cmp.Or(f.Interceptor, f.Host), f.Detail)
+		fmt.Fprintf(w, "  blocked\t%s\t%s\t%s\n", f.Reason, printable(cmp.Or(f.Interceptor, f.Host)), printable(f.Detail))
 	}
 	for _, l := range plan.LeftOut() {
-		fmt.Fprintf(w, "  left out\t%s\t%s\t%s\t%s\n", l.Type, l.Name, "on "+l.Host, detailed(string(l.Reason), l.Detail))
+		fmt.Fprintf(w, "  left out\t%s\t%s\t%s\t%s\n", l.Type, printable(l.Name), "on "+l.Host, detailed(string(l.Reason), printable(l.Detail)))
 	}
 	return w.Flush()
 }
@@ -187,7 +188,10 @@ func detailed(reason, detail string) string {
 // settingsText shows what holds for a step and, of what is not the default,
 // where it came from.
 func settingsText(s *chain.Step) string {
-	text := string(s.Mode.Value) + from(s.Mode.From) + ", fails " + failsText(s.FailOpen.Value) + from(s.FailOpen.From)
+	text := string(s.Mode.Value) + from(s.Mode.From)
+	if s.Type != abi.Sink { // which blocks nothing, failing or not
+		text += ", fails " + failsText(s.FailOpen.Value) + from(s.FailOpen.From)
+	}
 	if s.Type == abi.Mutation {
 		text += ", priority " + strconv.Itoa(int(s.Priority.Value)) + from(s.Priority.From)
 	}

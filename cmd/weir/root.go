@@ -33,7 +33,7 @@ func newRoot(std streams) *cobra.Command {
 	})
 	root.AddCommand(
 		newServe(std), newGateway(std), newList(std), newInvoke(std), newPlan(std), newInspect(std),
-		newDemo(std), newDemoBackend(std), newVersion(std),
+		newKeygen(std), newSign(std), newDemo(std), newDemoBackend(std), newVersion(std),
 	)
 	return root
 }

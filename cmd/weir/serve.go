@@ -31,15 +31,9 @@ func newServe(std streams) *cobra.Command {
 		Example: "  weir serve ./interceptors\n  weir serve ./interceptors --http 127.0.0.1:8414",
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := config.Default()
-			if path != "" {
-				var err error
-				if file, err = loadConfig(path); err != nil {
-					return err
-				}
-				if file, err = file.With(config.Flags{}); err != nil {
-					return err
-				}
+			file, err := settings(path)
+			if err != nil {
+				return err
 			}
 			mask := maskOf(file)
 			log := newMaskedLogger(std.err, slog.LevelInfo, mask)
@@ -47,8 +41,20 @@ func newServe(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP at http://ADDR/mcp instead of stdio")
-	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins, config, as and enabled")
+	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins, trust, config, as and enabled")
 	return cmd
+}
+
+// settings reads the weir.yaml of a command that does not need one.
+func settings(path string) (*config.File, error) {
+	if path == "" {
+		return config.Default(), nil
+	}
+	file, err := loadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	return file.With(config.Flags{})
 }
 
 func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir, addr string) error {
@@ -65,7 +71,7 @@ func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File
 
 // serveFolder serves over HTTP on the listener, or over stdio without one.
 func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir string, listener net.Listener) error {
-	box, err := newSandbox(std, log, file.Cache)
+	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return err
 	}

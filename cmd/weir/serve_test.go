@@ -66,7 +66,7 @@ interceptors:
 	require.Contains(t, s.invoke("bare", "{}"), `"valid":false`, "nothing else is")
 	require.Contains(t, s.invoke("copy", "{}"), `"interceptor":"copy"`, "a copy answers by its own name")
 	log := s.log()
-	require.Contains(t, log, "changed.wasm: its SHA-256 is ")
+	require.Contains(t, log, `"file":"changed.wasm","cause":"its SHA-256 is `)
 	require.Contains(t, log, "put the pinned file back or change the pin")
 	require.Contains(t, log, "large.wasm: the module declares 2097152 bytes of memory, its limit (memory) is 1048576")
 	require.Contains(t, log, "ignored by weir serve")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,7 +59,16 @@ func joinNames(names []string) string {
 	return s
 }
 
-func openTarget(ctx context.Context, std streams, where string, command []string) (*target, error) {
+// openTarget opens a TARGET. The weir.yaml at path, if there is one, says under
+// what limits, grants, pins and trust the modules of a folder or file run.
+func openTarget(ctx context.Context, std streams, where string, command []string, path string) (*target, error) {
+	file, err := settings(path)
+	if err != nil {
+		return nil, err
+	}
+	if path != "" && (command != nil || config.IsURL(where)) {
+		return nil, usagef("%s is for the modules of a folder or a file, which TARGET is not; leave it out", path)
+	}
 	// What goes wrong is the command's own error; a host's warnings are for a
 	// gateway, where operations depend on it.
 	quiet := hosts.Options{Logger: newLogger(std.err, slog.LevelError), Version: buildVersion()}
@@ -72,7 +82,7 @@ func openTarget(ctx context.Context, std streams, where string, command []string
 		}
 		return t, err
 	default:
-		return openLocal(ctx, std, newLogger(std.err, slog.LevelWarn), where)
+		return openLocal(ctx, std, newLogger(std.err, slog.LevelWarn), where, file)
 	}
 }
 
@@ -94,23 +104,31 @@ func openRemote(ctx context.Context, host *hosts.Host) (*target, error) {
 }
 
 // openLocal loads a folder or a single file.
-func openLocal(ctx context.Context, std streams, log *slog.Logger, path string) (*target, error) {
+func openLocal(ctx context.Context, std streams, log *slog.Logger, path string, file *config.File) (*target, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, usagef("%s: no such file or folder; give a folder of modules, a .wasm file or an http(s) URL", path)
 	}
-	box, err := newSandbox(std, log, true)
+	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return nil, err
 	}
+	folder := path
+	if !info.IsDir() {
+		folder = filepath.Dir(path)
+	}
+	host := hostOf(file, folder)
+	if host == nil && file.Path != "" {
+		log.Warn("no host of the configuration has this folder: default limits, no grants, no pins", "folder", folder, "config", file.Path)
+	}
 	var lib *library.Library
 	if info.IsDir() {
-		lib = box.library(nil, nil)
+		lib = box.library(host, nil)
 		if err = lib.Open(ctx, path); err == nil {
 			err = lib.Ready(ctx)
 		}
 	} else {
-		lib, err = library.OpenFile(ctx, path, library.Options{Loader: box.loader(&config.Host{}), Logger: log})
+		lib, err = library.OpenFile(ctx, path, box.options(host, nil))
 	}
 	shut := func() {
 		late := context.WithoutCancel(ctx)
@@ -126,5 +144,10 @@ func openLocal(ctx context.Context, std streams, log *slog.Logger, path string) 
 	if err != nil {
 		log.Warn("some modules are still loading and are left out", "folder", filepath.Clean(path))
 	}
-	return &target{interceptors: lib.List(), files: lib.Status(), invoke: lib.Invoke, close: shut}, nil
+	self := rand.Text() // this process is one caller, as a stdio connection is
+	invoke := func(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+		inv.Connection = self
+		return lib.Invoke(ctx, inv)
+	}
+	return &target{interceptors: lib.List(), files: lib.Status(), invoke: invoke, close: shut}, nil
 }

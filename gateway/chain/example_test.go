@@ -81,6 +81,20 @@ func ExampleNewPlan() {
 	// redact on local: active (default), priority -1000 (author)
 }
 
+// An outcome has the payloads in it and says how long all took, which this
+// example sets to 0.
+func ExampleOutcome_AppendJSON() {
+	plan := chain.NewPlan([]chain.Listing{local}, nil, abi.ToolsCall, abi.Request, abi.Sending, "")
+	out := chain.NewExecutor(chain.Options{}).Execute(context.Background(), plan, chain.Operation{Payload: json.RawMessage(`{"name":"<login>"}`)})
+	out.TotalDuration = 0
+	for i := range out.Results {
+		out.Results[i].Duration = 0
+	}
+	fmt.Printf("%s\n", out.AppendJSON(nil)) // json.Marshal would write "<" and ">" as escapes
+	// Output:
+	// {"status":"success","event":"tools/call","phase":"request","direction":"sending","results":[{"interceptor":"redact","host":"local","type":"mutation","effect":"passed","durationMs":0,"result":{"type":"mutation","interceptor":"redact","phase":"request","modified":false}},{"interceptor":"no-drop","host":"local","type":"validation","effect":"passed","durationMs":0,"result":{"type":"validation","interceptor":"no-drop","phase":"request","valid":true}}],"finalPayload":{"name":"<login>"},"validationSummary":{"errors":0,"warnings":0,"infos":0},"totalDurationMs":0}
+}
+
 func ExampleNewPolicy() {
 	off := false
 	_, err := chain.NewPolicy([]chain.Entry{

@@ -67,14 +67,14 @@ func NewExecutor(o Options) *Executor {
 // ctx ends; sinks go on behind it.
 //
 // ctx is the requester's: when it is cancelled the outcome is
-// [StatusCancelled]. A deadline of ctx counts as an aggregate deadline.
+// [abi.StatusCancelled]. A deadline of ctx counts as an aggregate deadline.
 func (x *Executor) Execute(ctx context.Context, plan *Plan, op Operation) Outcome {
 	r := run{x: x, plan: plan, op: op, start: time.Now(), ctx: ctx, limit: op.Timeout}
-	r.out = Outcome{Status: StatusSuccess, Event: plan.event, Phase: plan.phase, Direction: plan.direction}
+	r.out = Outcome{Status: abi.StatusSuccess, Event: plan.event, Phase: plan.phase, Direction: plan.direction}
 	switch {
 	case plan.Blocked():
 		f := plan.failures[0]
-		r.out.Status = StatusDiscoveryFailed
+		r.out.Status = abi.StatusDiscoveryFailed
 		r.out.Aborted = &Abort{Interceptor: f.Interceptor, Host: f.Host, Type: f.Type, Reason: string(f.Reason), Detail: f.Detail}
 	case plan.Empty():
 		r.out.FinalPayload = op.Payload
@@ -145,7 +145,7 @@ func (r *run) execute() {
 // included.
 func (r *run) goesOn() bool {
 	if r.out.Released() && errors.Is(r.ctx.Err(), context.Canceled) {
-		r.out.Status = StatusCancelled
+		r.out.Status = abi.StatusCancelled
 	}
 	return r.out.Released()
 }
@@ -266,16 +266,16 @@ func (r *run) record(res *StepResult) {
 	a := &Abort{Interceptor: res.Name, Host: res.Host, Type: res.Type}
 	switch {
 	case res.Err == nil:
-		r.out.Status = StatusValidationFailed
+		r.out.Status = abi.StatusValidationFailed
 		a.Reason, a.Messages = ReasonRejected, res.Result.Messages
 	case res.Err.Reason == abi.ReasonTimeout:
-		r.out.Status = StatusTimeout
+		r.out.Status = abi.StatusTimeout
 		a.Reason = string(res.Err.Reason)
 	case res.Type == abi.Mutation:
-		r.out.Status = StatusMutationFailed
+		r.out.Status = abi.StatusMutationFailed
 		a.Reason = string(res.Err.Reason)
 	default:
-		r.out.Status = StatusInterceptorFailed
+		r.out.Status = abi.StatusInterceptorFailed
 		a.Reason = string(res.Err.Reason)
 	}
 	r.out.Aborted = a

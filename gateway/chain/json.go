@@ -1,234 +1,151 @@
 package chain
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
-// AppendJSON appends the outcome as one JSON object, payloads included. Raw
-// JSON in it is spelled as it came.
-func (o *Outcome) AppendJSON(dst []byte) []byte { return o.appendJSON(dst, true) }
+// AppendJSON appends the outcome as one JSON object, the payloads included: it
+// is for whoever may see those, and not for a log. Raw JSON in it is spelled as
+// it came.
+func (o *Outcome) AppendJSON(dst []byte) []byte {
+	w := wire.OpenObject(dst)
+	w.String("status", string(o.Status))
+	w.String("event", o.Event)
+	w.String("phase", string(o.Phase))
+	w.String("direction", o.Direction.String())
+	w.List("results", len(o.Results), func(b []byte, i int) []byte { return o.Results[i].appendJSON(b) })
+	if o.FinalPayload != nil {
+		w.Raw("finalPayload", o.FinalPayload)
+	}
+	if o.Modified {
+		w.Bool("modified", true)
+	}
+	w.Object("validationSummary", func(w *wire.ObjectWriter) {
+		w.Int("errors", o.Validation.Errors)
+		w.Int("warnings", o.Validation.Warnings)
+		w.Int("infos", o.Validation.Infos)
+	})
+	duration(&w, "totalDurationMs", o.TotalDuration)
+	if a := o.Aborted; a != nil {
+		w.Object("abortedAt", func(w *wire.ObjectWriter) {
+			w.OptString("interceptor", a.Interceptor)
+			w.OptString("host", a.Host)
+			w.OptString("type", string(a.Type))
+			w.String("reason", a.Reason)
+			w.OptString("detail", a.Detail)
+		})
+	}
+	return w.Close()
+}
 
 // MarshalJSON writes what [Outcome.AppendJSON] appends.
 func (o Outcome) MarshalJSON() ([]byte, error) { return o.AppendJSON(nil), nil }
 
-// AppendRecord appends the outcome without the final payload, without those of
-// mutations and without suggested values, on one line: what may go to a log.
-func (o *Outcome) AppendRecord(dst []byte) []byte { return o.appendJSON(dst, false) }
-
-func (o *Outcome) appendJSON(dst []byte, payloads bool) []byte {
-	w := open(dst)
-	w.string("status", string(o.Status))
-	w.string("event", o.Event)
-	w.string("phase", string(o.Phase))
-	w.string("direction", o.Direction.String())
-	w.list("results", len(o.Results), func(b []byte, i int) []byte { return o.Results[i].appendJSON(b, payloads) })
-	if payloads && o.FinalPayload != nil {
-		w.key("finalPayload")
-		w.b = append(w.b, o.FinalPayload...)
-	}
-	if o.Modified {
-		w.bool("modified", true)
-	}
-	w.key("validationSummary")
-	s := open(w.b)
-	s.int("errors", o.Validation.Errors)
-	s.int("warnings", o.Validation.Warnings)
-	s.int("infos", o.Validation.Infos)
-	w.b = s.close()
-	w.duration("totalDurationMs", o.TotalDuration)
-	if a := o.Aborted; a != nil {
-		w.key("abortedAt")
-		v := open(w.b)
-		v.optString("interceptor", a.Interceptor)
-		v.optString("host", a.Host)
-		v.optString("type", string(a.Type))
-		v.string("reason", a.Reason)
-		v.optString("detail", a.Detail)
-		w.b = v.close()
-	}
-	return w.close()
-}
-
-func (r *StepResult) appendJSON(dst []byte, payloads bool) []byte {
-	w := open(dst)
-	w.string("interceptor", r.Name)
-	w.string("host", r.Host)
-	w.string("type", string(r.Type))
+func (r *StepResult) appendJSON(dst []byte) []byte {
+	w := wire.OpenObject(dst)
+	w.String("interceptor", r.Name)
+	w.String("host", r.Host)
+	w.String("type", string(r.Type))
 	if r.Mode == abi.Audit {
-		w.string("mode", string(r.Mode))
+		w.String("mode", string(r.Mode))
 	}
 	if r.FailOpen {
-		w.bool("failOpen", true)
+		w.Bool("failOpen", true)
 	}
-	w.string("effect", string(r.Effect))
-	w.duration("durationMs", r.Duration)
+	w.String("effect", string(r.Effect))
+	duration(&w, "durationMs", r.Duration)
 	if r.Result != nil {
-		result := *r.Result
-		if !payloads {
-			result.Payload, result.Suggestions = nil, nil
-			result.Info, result.Metrics = wire.Flat(nil, result.Info), wire.Flat(nil, result.Metrics)
-		}
-		w.key("result")
-		w.b = result.AppendJSON(w.b)
+		w.Append("result", r.Result.AppendJSON)
 	}
 	if r.Err != nil {
-		w.key("error")
-		v := open(w.b)
-		v.string("reason", string(r.Err.Reason))
-		v.string("message", r.Err.Message())
-		if r.Err.Limit > 0 {
-			v.duration("timeoutMs", r.Err.Limit)
-		}
-		if r.Err.Cause != nil {
-			v.string("cause", r.Err.Cause.Error())
-		}
-		w.b = v.close()
+		w.Object("error", func(w *wire.ObjectWriter) {
+			w.String("reason", string(r.Err.Reason))
+			w.String("message", r.Err.Message())
+			if r.Err.Limit > 0 {
+				duration(w, "timeoutMs", r.Err.Limit)
+			}
+			if r.Err.Cause != nil {
+				w.String("cause", r.Err.Cause.Error())
+			}
+		})
 	}
-	return w.close()
-}
-
-// AppendJSON appends the report of a sink as one JSON object on one line, as
-// it may go to a log.
-func (r *SinkReport) AppendJSON(dst []byte) []byte {
-	w := open(dst)
-	w.string("event", r.Event)
-	w.string("phase", string(r.Phase))
-	w.string("direction", r.Direction.String())
-	w.key("result")
-	w.b = r.StepResult.appendJSON(w.b, false)
-	return w.close()
+	return w.Close()
 }
 
 // AppendJSON appends the plan as one JSON object: the steps in order with what
 // holds for each and where it came from, what was left out and why, and what
 // blocks it.
 func (p *Plan) AppendJSON(dst []byte) []byte {
-	w := open(dst)
-	w.string("event", p.event)
-	w.string("phase", string(p.phase))
-	w.string("direction", p.direction.String())
-	w.optString("protocolVersion", p.protocolVersion)
-	w.bool("blocked", p.Blocked())
-	w.list("steps", len(p.steps), func(b []byte, i int) []byte { return p.steps[i].appendJSON(b) })
-	w.list("leftOut", len(p.leftOut), func(b []byte, i int) []byte {
+	w := wire.OpenObject(dst)
+	w.String("event", p.event)
+	w.String("phase", string(p.phase))
+	w.String("direction", p.direction.String())
+	w.OptString("protocolVersion", p.protocolVersion)
+	w.Bool("blocked", p.Blocked())
+	w.List("steps", len(p.steps), func(b []byte, i int) []byte { return p.steps[i].appendJSON(b) })
+	w.List("leftOut", len(p.leftOut), func(b []byte, i int) []byte {
 		l := &p.leftOut[i]
-		v := open(b)
-		v.optString("interceptor", l.Name)
-		v.string("host", l.Host)
-		v.optString("type", string(l.Type))
-		v.string("reason", string(l.Reason))
-		v.optString("detail", l.Detail)
-		return v.close()
+		return appendAbsent(b, l.Name, l.Host, l.Type, string(l.Reason), l.Detail)
 	})
-	w.list("discoveryFailures", len(p.failures), func(b []byte, i int) []byte {
+	w.List("discoveryFailures", len(p.failures), func(b []byte, i int) []byte {
 		f := &p.failures[i]
-		v := open(b)
-		v.optString("interceptor", f.Interceptor)
-		v.optString("host", f.Host)
-		v.optString("type", string(f.Type))
-		v.string("reason", string(f.Reason))
-		v.optString("detail", f.Detail)
-		return v.close()
+		return appendAbsent(b, f.Interceptor, f.Host, f.Type, string(f.Reason), f.Detail)
 	})
-	return w.close()
+	return w.Close()
 }
 
 // MarshalJSON writes what [Plan.AppendJSON] appends.
 func (p *Plan) MarshalJSON() ([]byte, error) { return p.AppendJSON(nil), nil }
 
+// appendAbsent appends who has no part in a plan, or blocks it, and why.
+func appendAbsent(dst []byte, name, host string, typ abi.Type, reason, detail string) []byte {
+	w := wire.OpenObject(dst)
+	w.OptString("interceptor", name)
+	w.OptString("host", host)
+	w.OptString("type", string(typ))
+	w.String("reason", reason)
+	w.OptString("detail", detail)
+	return w.Close()
+}
+
 func (s *Step) appendJSON(dst []byte) []byte {
-	w := open(dst)
-	w.string("interceptor", s.Name)
+	w := wire.OpenObject(dst)
+	w.String("interceptor", s.Name)
 	if s.Name != s.Interceptor {
-		w.string("copyOf", s.Interceptor)
+		w.String("copyOf", s.Interceptor)
 	}
-	w.string("host", s.Host)
-	w.string("type", string(s.Type))
-	w.optString("version", s.Version)
-	setting(&w, "mode", s.Mode.From, func(v *writer) { v.string("value", string(s.Mode.Value)) })
-	setting(&w, "failOpen", s.FailOpen.From, func(v *writer) { v.bool("value", s.FailOpen.Value) })
+	w.String("host", s.Host)
+	w.String("type", string(s.Type))
+	w.OptString("version", s.Version)
+	setting(&w, "mode", s.Mode.From, func(v *wire.ObjectWriter) { v.String("value", string(s.Mode.Value)) })
+	setting(&w, "failOpen", s.FailOpen.From, func(v *wire.ObjectWriter) { v.Bool("value", s.FailOpen.Value) })
 	if s.Type == abi.Mutation {
-		setting(&w, "priority", s.Priority.From, func(v *writer) { v.int("value", int(s.Priority.Value)) })
+		setting(&w, "priority", s.Priority.From, func(v *wire.ObjectWriter) { v.Int("value", int(s.Priority.Value)) })
 	}
 	if s.Timeout.Value > 0 {
-		setting(&w, "timeoutMs", s.Timeout.From, func(v *writer) { v.duration("value", s.Timeout.Value) })
+		setting(&w, "timeoutMs", s.Timeout.From, func(v *wire.ObjectWriter) { duration(v, "value", s.Timeout.Value) })
 	}
 	if s.Config.Value != nil {
-		setting(&w, "config", s.Config.From, func(v *writer) { v.key("value"); v.b = append(v.b, s.ConfigShown...) })
+		setting(&w, "config", s.Config.From, func(v *wire.ObjectWriter) { v.Raw("value", s.ConfigShown) })
 	}
-	setting(&w, "hooks", s.Hooks.From, func(v *writer) { v.key("value"); v.b = s.Hooks.Value.AppendJSON(v.b) })
+	setting(&w, "hooks", s.Hooks.From, func(v *wire.ObjectWriter) { v.Append("value", s.Hooks.Value.AppendJSON) })
 	if s.Refused != nil {
-		w.string("refused", s.Refused.Error())
+		w.String("refused", s.Refused.Error())
 	}
-	return w.close()
+	return w.Close()
 }
 
-func setting(w *writer, name string, from From, value func(*writer)) {
-	w.key(name)
-	v := open(w.b)
-	value(&v)
-	v.string("from", from.String())
-	w.b = v.close()
-}
-
-// writer appends an object member by member.
-type writer struct {
-	b     []byte
-	first bool
-}
-
-func open(dst []byte) writer { return writer{append(dst, '{'), true} }
-
-func (w *writer) close() []byte { return append(w.b, '}') }
-
-func (w *writer) key(name string) {
-	if !w.first {
-		w.b = append(w.b, ',')
-	}
-	w.first = false
-	w.b = append(wire.AppendString(w.b, name), ':')
-}
-
-func (w *writer) string(name, v string) {
-	w.key(name)
-	w.b = wire.AppendString(w.b, v)
-}
-
-func (w *writer) optString(name, v string) {
-	if v != "" {
-		w.string(name, v)
-	}
-}
-
-func (w *writer) bool(name string, v bool) {
-	w.key(name)
-	w.b = strconv.AppendBool(w.b, v)
-}
-
-func (w *writer) int(name string, v int) {
-	w.key(name)
-	w.b = strconv.AppendInt(w.b, int64(v), 10)
-}
-
-// list writes an array of n items.
-func (w *writer) list(name string, n int, item func([]byte, int) []byte) {
-	w.key(name)
-	w.b = append(w.b, '[')
-	for i := range n {
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		w.b = item(w.b, i)
-	}
-	w.b = append(w.b, ']')
+func setting(w *wire.ObjectWriter, name string, from From, value func(*wire.ObjectWriter)) {
+	w.Object(name, func(w *wire.ObjectWriter) {
+		value(w)
+		w.String("from", from.String())
+	})
 }
 
 // duration writes milliseconds to the microsecond.
-func (w *writer) duration(name string, d time.Duration) {
-	w.key(name)
-	w.b = strconv.AppendFloat(w.b, float64(d.Microseconds())/1000, 'f', -1, 64)
+func duration(w *wire.ObjectWriter, name string, d time.Duration) {
+	w.Float(name, float64(d.Microseconds())/1000)
 }

@@ -46,9 +46,7 @@ func TestOutcomeJSON(t *testing.T) {
 		x := NewExecutor(Options{})
 		out := x.Execute(t.Context(), plan, Operation{Payload: json.RawMessage(`{"amp":"<&>","name":"t"}`)})
 		golden(t, "outcome_released.json", out.AppendJSON(nil))
-		golden(t, "outcome_record.json", out.AppendRecord(nil))
 		require.Contains(t, string(out.AppendJSON(nil)), `"finalPayload":{"amp":"<&>","name":"t+redact"}`, "payloads are spelled as they came")
-		require.NotContains(t, string(out.AppendRecord(nil)), "amp")
 		for _, v := range []any{out, &out} {
 			marshalled, err := json.Marshal(v)
 			require.NoError(t, err)
@@ -67,18 +65,6 @@ func TestOutcomeJSON(t *testing.T) {
 	})
 }
 
-func TestSinkReportJSON(t *testing.T) {
-	var told reports
-	sinks := NewSinks(SinkOptions{Observe: told.observe})
-	synctest.Test(t, func(t *testing.T) {
-		plan := NewPlan(listings([]*mock{host("h", sink("trail", after(2*time.Millisecond, dropped)))}, nil), nil, abi.ToolsCall, abi.Response, abi.Receiving, "")
-		sinks = NewSinks(SinkOptions{Observe: told.observe})
-		NewExecutor(Options{Sinks: sinks}).Execute(t.Context(), plan, Operation{Payload: input})
-		require.NoError(t, sinks.Drain(t.Context()))
-	})
-	golden(t, "sink_report.json", told.list[0].AppendJSON(nil))
-}
-
 func TestPlanJSON(t *testing.T) {
 	p := planOf(t, []Entry{
 		{Interceptor: "guard", As: "no-rm", Config: json.RawMessage(`{"deny":["rm"],"key":"s3cret"}`), ConfigShown: json.RawMessage(`{"deny":["rm"],"key":"${KEY}"}`), Source: "weir.yaml:20:3"},
@@ -95,16 +81,4 @@ func TestPlanJSON(t *testing.T) {
 	empty, err := json.Marshal(planOf(t, nil))
 	require.NoError(t, err)
 	golden(t, "plan_empty.json", empty)
-}
-
-// TestRecordsAreOneLine: what an interceptor says cannot forge a log line.
-func TestRecordsAreOneLine(t *testing.T) {
-	says := twisted(verdict(true, "", abi.Message{Message: "a\r\nb"}), func(r *abi.Result) { r.Info = json.RawMessage("{\r\n\"a\":\n1}") })
-	out := execute(t, Operation{Payload: json.RawMessage("{\n\"name\":\"t\"}")}, abi.Sending, nil, host("h", validator("v", says), validator("w", pass), mutator("m", unmodified)))
-	record := out.AppendRecord(nil)
-	require.True(t, json.Valid(record))
-	require.NotContains(t, string(record), "\n")
-	require.NotContains(t, string(record), "\r")
-	require.Contains(t, string(record), `"info":{"a":1}`)
-	require.NotContains(t, string(record), "null")
 }

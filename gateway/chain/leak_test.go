@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"testing"
+	"time"
 )
 
 // TestMain fails the run when a goroutine outlives it. Most tests run in a
@@ -17,11 +18,10 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
 		os.Exit(code) // fuzzing keeps a goroutine of its own
 	}
-	for range 10_000 { // those that are about to end get their turn
-		if runtime.NumGoroutine() <= before {
-			break
-		}
-		runtime.Gosched()
+	// Nothing tells when a goroutine has ended; one that is there after a minute
+	// is left.
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
 	}
 	if n := runtime.NumGoroutine(); code == 0 && n > before {
 		fmt.Fprintf(os.Stderr, "%d goroutines are left over\n", n-before)

@@ -32,7 +32,7 @@ func TestModel(t *testing.T) {
 		compare(t, *scenarioSeed)
 		return
 	}
-	seen := map[Status]int{}
+	seen := map[abi.Status]int{}
 	for seed := range uint64(*scenarioCount) {
 		seen[compare(t, seed+1)]++
 		if t.Failed() {
@@ -41,7 +41,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Logf("outcomes: %v", seen)
 	if *scenarioCount >= 2000 {
-		for _, status := range []Status{StatusSuccess, StatusValidationFailed, StatusMutationFailed, StatusInterceptorFailed, StatusTimeout, StatusDiscoveryFailed, StatusCancelled} {
+		for _, status := range []abi.Status{abi.StatusSuccess, abi.StatusValidationFailed, abi.StatusMutationFailed, abi.StatusInterceptorFailed, abi.StatusTimeout, abi.StatusDiscoveryFailed, abi.StatusCancelled} {
 			require.Greater(t, seen[status], 20, "hardly any scenario ends as %s", status)
 		}
 	}
@@ -75,7 +75,7 @@ type role struct {
 const never = time.Duration(math.MaxInt64)
 
 // compare runs the story of a seed both ways.
-func compare(t *testing.T, seed uint64) (status Status) {
+func compare(t *testing.T, seed uint64) (status abi.Status) {
 	t.Helper()
 	s := invent(rand.New(rand.NewPCG(seed, 2624)))
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func compare(t *testing.T, seed uint64) (status Status) {
 
 // ending is what both must agree on.
 type ending struct {
-	status  Status
+	status  abi.Status
 	final   string
 	effects string
 	calls   string
@@ -341,7 +341,7 @@ func (s *story) predict() ending {
 		blocked = s.unmet(parts)
 	}
 	if blocked != "" {
-		return ending{status: StatusDiscoveryFailed, aborted: blocked}
+		return ending{status: abi.StatusDiscoveryFailed, aborted: blocked}
 	}
 	parts = slices.DeleteFunc(parts, func(p part) bool { return !p.chosen })
 	return s.play(parts)
@@ -447,10 +447,10 @@ func (s *story) unmet(parts []part) string {
 func (s *story) play(parts []part) ending {
 	clock := time.Duration(0)
 	payload := `{"name":"t","content":[]}`
-	end := ending{status: StatusSuccess}
+	end := ending{status: abi.StatusSuccess}
 	var effects, calls []string
-	block := func(p part, status Status, reason string) {
-		if end.status == StatusSuccess {
+	block := func(p part, status abi.Status, reason string) {
+		if end.status == abi.StatusSuccess {
 			end.status, end.aborted = status, p.shown+":"+reason
 		}
 	}
@@ -493,19 +493,19 @@ func (s *story) play(parts []part) ending {
 		case p.failOpen:
 			return "ignored"
 		case reason == "timeout":
-			block(p, StatusTimeout, reason)
+			block(p, abi.StatusTimeout, reason)
 		case p.Type == abi.Mutation:
-			block(p, StatusMutationFailed, reason)
+			block(p, abi.StatusMutationFailed, reason)
 		default:
-			block(p, StatusInterceptorFailed, reason)
+			block(p, abi.StatusInterceptorFailed, reason)
 		}
 		return "blocked"
 	}
 	gone := func() bool {
-		if end.status == StatusSuccess && clock >= s.cancel && s.cancel < s.deadline {
-			end.status = StatusCancelled
+		if end.status == abi.StatusSuccess && clock >= s.cancel && s.cancel < s.deadline {
+			end.status = abi.StatusCancelled
 		}
-		return end.status != StatusSuccess
+		return end.status != abi.StatusSuccess
 	}
 	mutations := func() {
 		for _, p := range inOrder(parts, abi.Mutation) {
@@ -552,7 +552,7 @@ func (s *story) play(parts []part) ending {
 				effect = "audited"
 			default:
 				effect = "blocked"
-				block(p, StatusValidationFailed, "rejected")
+				block(p, abi.StatusValidationFailed, "rejected")
 			}
 			effects = append(effects, p.shown+"="+effect)
 		}
@@ -581,7 +581,7 @@ func (s *story) play(parts []part) ending {
 	}
 	end.took = clock
 	end.effects = strings.Join(effects, " ")
-	if end.status == StatusSuccess {
+	if end.status == abi.StatusSuccess {
 		end.final = payload
 	} else {
 		end.effects = strings.ReplaceAll(end.effects, "=applied", "=discarded")

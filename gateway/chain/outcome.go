@@ -7,22 +7,6 @@ import (
 	"github.com/weir-mcp/weir/abi"
 )
 
-// Status is how an operation ended (protocol.md §5, Outcome).
-type Status string
-
-// The statuses. Of several reasons to block the first in plan order decides.
-const (
-	StatusSuccess           Status = "success"            // released
-	StatusValidationFailed  Status = "validation_failed"  // a validator's verdict
-	StatusMutationFailed    Status = "mutation_failed"    // a mutator's failure
-	StatusInterceptorFailed Status = "interceptor_failed" // a validator's failure
-	StatusTimeout           Status = "timeout"            // any deadline
-	StatusDiscoveryFailed   Status = "discovery_failed"   // a host or a required interceptor is missing
-	// StatusCancelled says that the requester has gone: nothing is released and
-	// nobody is to be answered.
-	StatusCancelled Status = "cancelled"
-)
-
 // Effect is what became of one step.
 type Effect string
 
@@ -87,7 +71,7 @@ type Summary struct {
 
 // Outcome is what became of an operation. It is never a wire message.
 type Outcome struct {
-	Status    Status
+	Status    abi.Status
 	Event     string
 	Phase     abi.Phase
 	Direction abi.Direction
@@ -107,4 +91,4 @@ type Outcome struct {
 }
 
 // Released reports whether the operation goes on with FinalPayload.
-func (o *Outcome) Released() bool { return o.Status == StatusSuccess }
+func (o *Outcome) Released() bool { return o.Status == abi.StatusSuccess }

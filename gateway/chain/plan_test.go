@@ -158,7 +158,7 @@ func TestCopies(t *testing.T) {
 		h := host("h", guard())
 		p := planOf(t, []Entry{x}, h)
 		out := NewExecutor(Options{}).Execute(t.Context(), p, Operation{Payload: json.RawMessage(`{"name":"t"}`)})
-		require.Equal(t, StatusSuccess, out.Status)
+		require.Equal(t, abi.StatusSuccess, out.Status)
 		require.Equal(t, "x=passed", effects(&out))
 		require.Equal(t, "h/guard", allCalls([]*mock{h}))
 	})
@@ -225,7 +225,7 @@ func TestRefusedSteps(t *testing.T) {
 		p := planOf(t, []Entry{{Interceptor: "s", Type: abi.Validation}}, h)
 		sinks := NewSinks(SinkOptions{Observe: func(r SinkReport) { reports = append(reports, r) }})
 		out := NewExecutor(Options{Sinks: sinks}).Execute(t.Context(), p, Operation{})
-		require.Equal(t, StatusSuccess, out.Status)
+		require.Equal(t, abi.StatusSuccess, out.Status)
 		require.Equal(t, "s=lost", effects(&out))
 		require.Len(t, reports, 1)
 		require.Empty(t, h.calls)
@@ -282,7 +282,7 @@ func TestRequired(t *testing.T) {
 			out := NewExecutor(Options{}).Execute(t.Context(), p, Operation{Payload: json.RawMessage(`{"name":"t"}`)})
 			require.Equal(t, c.want == "", out.Released())
 			if c.want != "" {
-				require.Equal(t, StatusDiscoveryFailed, out.Status)
+				require.Equal(t, abi.StatusDiscoveryFailed, out.Status)
 				require.Empty(t, out.Results, "nobody is called")
 			}
 		})

@@ -37,7 +37,7 @@ type Entry struct {
 	ConfigShown json.RawMessage
 	Hooks       abi.Hooks // nil is not set; empty hooks nothing
 
-	// Required blocks with [StatusDiscoveryFailed] each event and phase that
+	// Required blocks with [abi.StatusDiscoveryFailed] each event and phase that
 	// Hooks name (every one when Hooks is nil) while the interceptor is not
 	// there.
 	Required bool

@@ -169,14 +169,22 @@ func override[T any](s *Setting[T], m member[T]) {
 // interceptor is never left out in silence: it fails under its own mode and
 // failOpen on all the hooks that its author declared (protocol.md §5).
 func (rs *rules) refuse(d *abi.Descriptor) error {
-	if m := rs.hooks(); m.set && !m.value.Within(d.Hooks) {
-		return fmt.Errorf("the hooks in the entry at %s reach beyond those of the interceptor; an override may only narrow them", m.source)
+	if err := rs.refuseHooks(d); err != nil {
+		return err
 	}
 	if m := pick(rs.all(), func(r *rule) *member[abi.Type] { return &r.typ }); m.set && m.value != d.Type {
 		return fmt.Errorf("it is listed as %s, and the entry at %s says %s", d.Type, m.source, m.value)
 	}
 	if m := rs.mode(d.Type); d.Type == abi.Sink && m.set && m.value == abi.Audit {
 		return fmt.Errorf("the entry at %s sets a sink to audit, and a sink has no audit mode", m.source)
+	}
+	return nil
+}
+
+// refuseHooks says that policy would widen the hooks of the interceptor, or nil.
+func (rs *rules) refuseHooks(d *abi.Descriptor) error {
+	if m := rs.hooks(); m.set && !m.value.Within(d.Hooks) {
+		return fmt.Errorf("the hooks in the entry at %s reach beyond those of the interceptor; an override may only narrow them", m.source)
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func (p *inProcess) list(ctx context.Context) (offer, error) {
 }
 
 func (p *inProcess) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+	// The plans that run at once are bounded, and so are the sinks: a burst of
+	// calls is to wait for a module, not to be blocked by it.
+	inv.Patient = true
 	return p.set.Invoke(ctx, inv)
 }
 

@@ -51,9 +51,9 @@ func (s *session) blockedAnswer(requester *peer, f *flight, b blocking) []byte {
 	data := b.appendData(nil, details)
 	code, text := codeInternal, textFailed
 	switch b.Reason {
-	case reasonValidation:
+	case abi.StatusValidationFailed:
 		code, text = codeInvalidParams, textBlocked
-	case reasonDiscovery:
+	case abi.StatusDiscoveryFailed:
 		text = textUnlisted
 	}
 	if s.Blocked.ToolResult && f.isToolCall() && !f.asTask {
@@ -68,51 +68,29 @@ func (f *flight) isToolCall() bool { return f.method == abi.ToolsCall || f.gover
 // appendData appends error.data. An empty event is that of a message whose own
 // event never came to be known.
 func (b *blocking) appendData(dst []byte, details bool) []byte {
-	dst = append(dst, `{"reason":`...)
-	dst = wire.AppendString(dst, b.Reason)
-	dst = append(dst, `,"reference":`...)
-	dst = wire.AppendString(dst, b.reference)
-	dst = append(dst, `,"event":`...)
-	dst = wire.AppendString(dst, b.event)
-	dst = append(dst, `,"phase":`...)
-	dst = wire.AppendString(dst, string(b.phase))
+	w := wire.OpenObject(dst)
+	w.String("reason", string(b.Reason))
+	w.String("reference", b.reference)
+	w.String("event", b.event)
+	w.String("phase", string(b.phase))
 	if b.mayHaveRun {
-		dst = append(dst, `,"mayHaveRun":true`...)
+		w.Bool("mayHaveRun", true)
 	}
-	if !details {
-		return append(dst, '}')
-	}
-	if b.Interceptor != "" {
-		dst = append(dst, `,"interceptor":`...)
-		dst = wire.AppendString(dst, b.Interceptor)
-	}
-	if len(b.Messages) > 0 {
-		dst = append(dst, `,"messages":[`...)
-		for i := range b.Messages {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendMessage(dst, &b.Messages[i])
+	if details {
+		w.OptString("interceptor", b.Interceptor)
+		if len(b.Messages) > 0 {
+			w.List("messages", len(b.Messages), func(dst []byte, i int) []byte { return appendMessage(dst, &b.Messages[i]) })
 		}
-		dst = append(dst, ']')
 	}
-	return append(dst, '}')
+	return w.Close()
 }
 
 func appendMessage(dst []byte, m *abi.Message) []byte {
-	dst = append(dst, '{')
-	if m.Path != "" {
-		dst = append(dst, `"path":`...)
-		dst = wire.AppendString(dst, m.Path)
-		dst = append(dst, ',')
-	}
-	dst = append(dst, `"message":`...)
-	dst = wire.AppendString(dst, m.Message)
-	if m.Severity != "" {
-		dst = append(dst, `,"severity":`...)
-		dst = wire.AppendString(dst, string(m.Severity))
-	}
-	return append(dst, '}')
+	w := wire.OpenObject(dst)
+	w.OptString("path", m.Path)
+	w.String("message", m.Message)
+	w.OptString("severity", string(m.Severity))
+	return w.Close()
 }
 
 // appendToolResult appends the alternative for tools/call: a result that a
@@ -127,11 +105,14 @@ func (b *blocking) appendToolResult(dst []byte, text string, data []byte, detail
 			text += "\n" + m.Message
 		}
 	}
-	dst = append(dst, `{"content":[{"type":"text","text":`...)
-	dst = wire.AppendString(dst, text)
-	dst = append(dst, `}],"isError":true,"_meta":{`...)
-	dst = wire.AppendString(dst, abi.ExtensionKey)
-	dst = append(dst, ':')
-	dst = append(dst, data...)
-	return append(dst, '}', '}')
+	w := wire.OpenObject(dst)
+	w.List("content", 1, func(dst []byte, _ int) []byte {
+		block := wire.OpenObject(dst)
+		block.String("type", "text")
+		block.String("text", text)
+		return block.Close()
+	})
+	w.Bool("isError", true)
+	w.Object("_meta", func(w *wire.ObjectWriter) { w.Raw(abi.ExtensionKey, data) })
+	return w.Close()
 }

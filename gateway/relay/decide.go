@@ -233,7 +233,7 @@ func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, reque
 	start := time.Now()
 	v := d.ask(op)
 	if v.Block == nil && v.Payload != nil && (!isObject(v.Payload) || wire.Strict(v.Payload) != nil) {
-		v = Decision{Block: &Block{Reason: reasonMutation}}
+		v = Decision{Block: &Block{Reason: abi.StatusMutationFailed}}
 	}
 	d.s.Observer.Governed(Record{
 		Scope: op.Scope, Reference: op.Reference, Initiator: initiator, Block: v.Block,
@@ -255,7 +255,7 @@ func (d *decider) ask(op Operation) (v Decision) {
 	defer func() {
 		if r := recover(); r != nil {
 			d.s.Logger.Error("the governor panicked", "reference", op.Reference, "event", op.Event, "phase", string(op.Phase), "panic", fmt.Sprint(r))
-			v = Decision{Block: &Block{Reason: reasonFailed}}
+			v = Decision{Block: &Block{Reason: abi.StatusInterceptorFailed}}
 		}
 	}()
 	return d.s.Governor.Govern(d.ctx, op)

@@ -81,21 +81,13 @@ type Decision struct {
 
 // Block says why an operation does not pass.
 type Block struct {
-	// Reason is the outcome's status (protocol.md §5 Outcome).
-	Reason string
+	// Reason is how the operation ended, never [abi.StatusSuccess].
+	Reason abi.Status
 	// Interceptor and Messages cross only where protocol.md §6 "Blocked" and
 	// [Blocked.Details] let them.
 	Interceptor string
 	Messages    []abi.Message
 }
-
-// The reasons the relay itself knows.
-const (
-	reasonValidation = "validation_failed"
-	reasonMutation   = "mutation_failed"
-	reasonDiscovery  = "discovery_failed"
-	reasonFailed     = "interceptor_failed"
-)
 
 // Governor decides about operations. Its methods are called from many
 // goroutines at once.

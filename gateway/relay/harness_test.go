@@ -133,7 +133,7 @@ func edit(old, new string) rule {
 
 func block(reason, interceptor string, messages ...abi.Message) rule {
 	return func(context.Context, Operation) Decision {
-		return Decision{Block: &Block{Reason: reason, Interceptor: interceptor, Messages: messages}}
+		return Decision{Block: &Block{Reason: abi.Status(reason), Interceptor: interceptor, Messages: messages}}
 	}
 }
 

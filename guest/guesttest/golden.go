@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package guesttest
 
 import (
@@ -250,7 +252,7 @@ func compact(raw json.RawMessage) string {
 // Golden runs all cases of a folder (see [ReadCases]) against the interceptors
 // that the program has registered, each one as a subtest. A case whose payload
 // is an object is run twice, bare and in an envelope, and must come to the same
-// end (protocol.md §3, Payload).
+// end (protocol.md §3, Payload). Each run begins with an empty store (see [KV]).
 func Golden(t *testing.T, dir string) {
 	t.Helper()
 	cases, err := ReadCases(dir)
@@ -263,7 +265,11 @@ func Golden(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, wrong := range c.run(inv, Call) {
+			call := func(inv abi.Invocation) (abi.Result, error) {
+				KV(t)
+				return Call(inv)
+			}
+			for _, wrong := range c.run(inv, call) {
 				t.Errorf("%s: %v", c.File, wrong)
 			}
 		})

@@ -28,6 +28,8 @@ type File struct {
 	// other is judged by the planner.
 	Interceptors []Entry
 	Blocked      Blocked
+	// Trust is nil when the file does not speak of it: no signature is looked at.
+	Trust *Trust
 	// LogMessages lets what interceptors say of a payload into the log, which
 	// never holds payloads themselves; false by default.
 	LogMessages bool
@@ -69,6 +71,16 @@ type Blocked struct {
 	// ToolResult answers a blocked tools/call with a result whose isError is
 	// true instead of a JSON-RPC error; false by default.
 	ToolResult bool
+}
+
+// Trust says whose signatures of modules count, for all folders.
+type Trust struct {
+	// Keys are files of public keys, at least one. A relative one in the file is
+	// taken from the file's folder.
+	Keys []Text
+	// RequireSigned refuses modules without a signature; false by default.
+	RequireSigned bool
+	Source        Source
 }
 
 // Backend is the MCP server that the gateway stands for, a command over stdio.
@@ -141,7 +153,20 @@ type Grants struct {
 	Clock bool
 	// Env is the names of the variables that the module sees; sorted, unique.
 	Env []string
+	// KV is whose values of the store the module sees; empty: it gets no store.
+	KV Scope
 }
+
+// Scope says which callers share what a module keeps in the store (abi.md,
+// grant kv).
+type Scope string
+
+// The scopes of the grant kv.
+const (
+	ScopePrincipal Scope = "principal" // the default
+	ScopeSession   Scope = "session"
+	ScopeModule    Scope = "module"
+)
 
 // Limits are the limits of a module that the file sets (abi.md "Limits"). Zero
 // means not set: what is set is above zero.
@@ -157,6 +182,7 @@ type Limits struct {
 	LogLine  int64         // bytes a line
 	Calls    int           // calls at once
 	Queue    int           // calls that wait
+	Fuel     int64         // units of fuel that a call may spend (package meter)
 }
 
 // Over is l with the members that it does not set taken from base.
@@ -173,6 +199,7 @@ func (l Limits) Over(base Limits) Limits {
 		LogLine:  set(l.LogLine, base.LogLine),
 		Calls:    set(l.Calls, base.Calls),
 		Queue:    set(l.Queue, base.Queue),
+		Fuel:     set(l.Fuel, base.Fuel),
 	}
 }
 

@@ -12,8 +12,10 @@ type Flags struct {
 	Hosts []string
 	// Command is what follows "--": the backend's program and its arguments.
 	Command []string
-	// Backend is the value of --backend, a URL.
-	Backend string
+	// Backend and HTTP are the values of --backend, a URL, and of --http of
+	// `weir gateway`, an address; nil when not given. This version serves
+	// neither and refuses both.
+	Backend, HTTP *string
 	// Boundary is the value of --boundary, empty when not given.
 	Boundary string
 }
@@ -46,8 +48,11 @@ func (f *File) With(flags Flags) (*File, error) {
 		}
 		out.Hosts = append(out.Hosts, h)
 	}
+	if flags.HTTP != nil {
+		fail("--http is known, but not in this version of weir", "the gateway serves one client, over stdio: leave it out")
+	}
 	switch {
-	case flags.Backend != "":
+	case flags.Backend != nil:
 		fail("--backend is known, but not in this version of weir", "give the backend as a command: -- COMMAND ARG…")
 	case len(flags.Command) > 0 && flags.Command[0] == "":
 		fail("the command after -- has no name", "write the backend's program and its arguments: -- COMMAND ARG…")

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weir-mcp/weir/internal/wire"
+)
 
 // json turns a value of the file into JSON twice: as written, and with
 // variables expanded in its strings. Numbers keep their spelling and members
@@ -32,7 +36,7 @@ func (l *loader) appendJSON(n *node, written, value *strings.Builder) {
 			if i > 0 {
 				both(",")
 			}
-			both(string(appendString(nil, m.name)) + ":")
+			both(string(wire.AppendString(nil, m.name)) + ":")
 			l.appendJSON(m.value, written, value)
 		}
 		both("}")
@@ -52,8 +56,8 @@ func (l *loader) appendJSON(n *node, written, value *strings.Builder) {
 			l.fail(n.at, n.text+" has no counterpart in JSON", "put it in quotes, or write a plain decimal number")
 			both("null")
 		default:
-			written.Write(appendString(nil, n.text))
-			value.Write(appendString(nil, l.expand(n.at, n.text)))
+			written.Write(wire.AppendString(nil, n.text))
+			value.Write(wire.AppendString(nil, l.expand(n.at, n.text)))
 		}
 	}
 }

@@ -32,7 +32,8 @@ func (l *loader) file(root *node, f *File) {
 		"blocked":      func(v field) { l.blocked(v, &f.Blocked) },
 		"log":          func(v field) { l.object(v, keys{"messages": func(v field) { f.LogMessages = l.bool(v) }}) },
 		"cache":        func(v field) { f.Cache = l.oneOf(v, "on", "off") == "on" },
-	}, "listen", "expose", "passthrough", "trust")
+		"trust":        func(v field) { f.Trust = l.trust(v) },
+	}, "listen", "expose", "passthrough")
 	if ok && !version {
 		l.fail(position{1, 1}, "version is missing", `begin the file with "version: 1"`)
 	}
@@ -45,6 +46,22 @@ func (l *loader) blocked(f field, b *Blocked) {
 		},
 		"toolResult": func(v field) { b.ToolResult = l.bool(v) },
 	})
+}
+
+func (l *loader) trust(f field) *Trust {
+	t := &Trust{Source: l.source(f.at)}
+	ok := l.object(f, keys{
+		"keys": func(v field) {
+			for _, item := range l.elements(v) {
+				t.Keys = append(t.Keys, l.filePath(item, "name the file of a public key"))
+			}
+		},
+		"requireSigned": func(v field) { t.RequireSigned = l.bool(v) },
+	})
+	if ok && len(t.Keys) == 0 && l.clean(f.value.at) {
+		l.fail(f.value.at, "trust has no keys", `list files of public keys, such as keys: [ops.pub]; "weir keygen" makes a pair`)
+	}
+	return t
 }
 
 func (l *loader) backend(f field) *Backend {
@@ -97,7 +114,7 @@ func (l *loader) host(f field) (h Host, nameAt position) {
 				l.fail(v.value.at, fmt.Sprintf("%s is %s", v.name, v.value.spelling()), wayOutHostName)
 			}
 		}),
-		"modules":  on(func(v field) { h.Modules = l.folder(v) }),
+		"modules":  on(func(v field) { h.Modules = l.filePath(v, "name a folder") }),
 		"url":      on(func(v field) { h.URL = l.url(v) }),
 		"headers":  on(func(v field) { h.Headers = l.headers(v) }),
 		"command":  on(func(v field) { h.Command = l.command(v) }),
@@ -137,12 +154,12 @@ func (l *loader) host(f field) (h Host, nameAt position) {
 	return h, nameAt
 }
 
-// folder reads a path that is relative to the file.
-func (l *loader) folder(f field) Text {
+// filePath reads a path that is relative to the file.
+func (l *loader) filePath(f field, wayOut string) Text {
 	t := l.text(f)
 	if t.value == "" {
 		if l.clean(f.value.at) {
-			l.fail(f.value.at, f.name+" is empty", "name a folder")
+			l.fail(f.value.at, f.name+" is empty", wayOut)
 		}
 		return Text{}
 	}
@@ -161,11 +178,12 @@ func (l *loader) limits(f field) (m Limits) {
 		"load":     func(v field) { m.Load = l.duration(v, 10*time.Minute) },
 		"input":    func(v field) { m.Input = l.size(v, 1<<10, 64<<20) },
 		"output":   func(v field) { m.Output = l.size(v, 1<<10, 64<<20) },
+		"fuel":     func(v field) { m.Fuel = l.integer(v, 1, 1<<62) },
 		"logLines": func(v field) { m.LogLines = int(l.integer(v, 1, 100_000)) },
 		"logLine":  func(v field) { m.LogLine = l.size(v, 64, 1<<20) },
 		"calls":    func(v field) { m.Calls = int(l.integer(v, 1, 10_000)) },
 		"queue":    func(v field) { m.Queue = int(l.integer(v, 1, 100_000)) },
-	}, "fuel")
+	})
 	return m
 }
 
@@ -214,7 +232,13 @@ func (l *loader) grants(f field) (g Grants) {
 			slices.Sort(g.Env)
 			g.Env = slices.Compact(g.Env)
 		},
-	}, "kv", "http")
+		"kv": func(v field) {
+			g.KV = ScopePrincipal
+			l.object(v, keys{"scope": func(v field) {
+				g.KV = Scope(l.oneOf(v, string(ScopePrincipal), string(ScopeSession), string(ScopeModule)))
+			}})
+		},
+	}, "http")
 	return g
 }
 

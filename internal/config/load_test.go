@@ -59,11 +59,21 @@ var documents = []struct {
 	{name: "listen", text: v1 + "listen: {http: ':1'}\n", want: "f.yaml:2:1: listen is known, but not in this version of weir; it needs a later version"},
 	{name: "expose", text: v1 + "expose: false\n", want: "not in this version"},
 	{name: "passthrough", text: v1 + "passthrough: {errors: raw}\n", want: "not in this version"},
-	{name: "trust", text: v1 + "trust: {}\n", want: "not in this version"},
+	{name: "trust", text: v1 + "trust: {keys: [ops.pub, '/etc/weir/team.pub'], requireSigned: true}\n"},
+	{name: "trust alone", text: v1 + "trust: {}\n", want: "f.yaml:2:8: trust has no keys; list files of public keys, such as keys: [ops.pub]"},
+	{name: "trust in nobody", text: v1 + "trust: {keys: [], requireSigned: true}\n", want: "trust has no keys"},
+	{name: "trust without a list", text: v1 + "trust: {keys: ops.pub}\n", want: "trust.keys is a single value, not a list"},
+	{name: "trust in nothing", text: v1 + "trust: {keys: ['']}\n", want: "trust.keys[0] is empty; name the file of a public key"},
+	{name: "trust misspelled", text: v1 + "trust: {keys: [a], requiresigned: true}\n", want: `did you mean "requireSigned"?`},
+	{name: "trust a little", text: v1 + "trust: {keys: [a], requireSigned: maybe}\n", want: "it can be true or false"},
 	{name: "backend url", text: v1 + "backend: {url: 'https://b/mcp'}\n", want: "backend.url is known, but not in this version"},
-	{name: "kv", text: onFolder("files: {a.wasm: {grants: {kv: {}}}}"), want: "grants.kv is known, but not in this version"},
+	{name: "kv", text: onFolder("files: {a.wasm: {grants: {kv: {}}}}")},
+	{name: "kv of a scope", text: onFolder("files: {a.wasm: {grants: {kv: {scope: session}}, sha256: " + strings.Repeat("0a", 32) + "}}")},
+	{name: "kv of no such scope", text: onFolder("files: {a.wasm: {grants: {kv: {scope: tenant}}}}"), want: "it can be principal, session or module"},
+	{name: "kv switched on", text: onFolder("files: {a.wasm: {grants: {kv: true}}}"), want: "grants.kv is a single value, not a mapping"},
+	{name: "kv left open", text: onFolder("files: {a.wasm: {grants: {kv: }}}"), want: "grants.kv is empty, not a mapping"},
+	{name: "kv with a TTL", text: onFolder("files: {a.wasm: {grants: {kv: {ttl: 1s}}}}"), want: "there is no key"},
 	{name: "http", text: onFolder("files: {a.wasm: {grants: {http: []}}}"), want: "grants.http is known, but not in this version"},
-	{name: "fuel", text: onFolder("limits: {fuel: 1}"), want: "limits.fuel is known, but not in this version"},
 
 	{name: "backend", text: v1 + "backend: {command: [npx, -y, '@x/y', 1, true], env: {A: b, C: 1}}\n"},
 	{name: "backend without", text: v1 + "backend: {}\n", want: "backend has no command"},
@@ -112,7 +122,8 @@ var documents = []struct {
 	{name: "header smuggling", text: onHost(`url: 'http://x/', headers: {X-A: "${LINES}"}`), want: "holds a control character", beyond: true},
 	{name: "an empty folder name", text: onHost("modules: ''"), want: "modules is empty; name a folder"},
 
-	{name: "all limits", text: onFolder("limits: {module: 1MiB, memory: 64MiB, table: 10, timeout: 50ms, load: 5s, input: 4096, output: 4KiB, logLines: 5, logLine: 1KiB, calls: 2, queue: 8}")},
+	{name: "all limits", text: onFolder("limits: {module: 1MiB, memory: 64MiB, table: 10, timeout: 50ms, load: 5s, input: 4096, output: 4KiB, logLines: 5, logLine: 1KiB, calls: 2, queue: 8, fuel: 1000000000}")},
+	{name: "no fuel", text: onFolder("limits: {fuel: 0}"), want: "limits.fuel is 0"},
 	{name: "a size in KB", text: onFolder("limits: {memory: 64MB}"), want: "limits.memory is 64MB; it can be a size from 64KiB to 4GiB, in KiB, MiB, GiB or bytes"},
 	{name: "a size too small", text: onFolder("limits: {memory: 1KiB}"), want: "limits.memory is 1KiB", beyond: true},
 	{name: "a size past counting", text: onFolder("limits: {memory: 9223372036854775807GiB}"), want: "limits.memory is", beyond: true},
@@ -257,12 +268,16 @@ func TestParse_bounds(t *testing.T) {
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "weir.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(onHost("modules: './${MODULES}/x'")+"backend: {command: [./b]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(onHost("modules: './${MODULES}/x'")+"backend: {command: [./b]}\ntrust: {keys: [ops.pub, /etc/team.pub], requireSigned: true}\n"), 0o600))
 	f, err := Load(path, lookup)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "mods", "x"), f.Hosts[0].Modules.Reveal())
 	require.Equal(t, "./${MODULES}/x", f.Hosts[0].Modules.String())
 	require.Equal(t, dir, f.Backend.Dir)
+	require.Equal(t, &Trust{
+		Keys:          []Text{{written: "ops.pub", value: filepath.Join(dir, "ops.pub")}, Plain("/etc/team.pub")},
+		RequireSigned: true, Source: Source(path + ":5:1"),
+	}, f.Trust)
 	require.Equal(t, Source(path+":3:5"), f.Hosts[0].Source)
 	_, err = Load(filepath.Join(dir, "none.yaml"), lookup)
 	require.ErrorIs(t, err, os.ErrNotExist)

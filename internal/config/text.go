@@ -1,10 +1,11 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Text is a value of the file that may hold expanded variables. It prints as it
@@ -28,7 +29,7 @@ func (t Text) String() string { return t.written }
 func (t Text) Format(s fmt.State, verb rune) { fmt.Fprintf(s, fmt.FormatString(s, verb), t.written) }
 
 // MarshalJSON writes the text as written, as a JSON string.
-func (t Text) MarshalJSON() ([]byte, error) { return appendString(nil, t.written), nil }
+func (t Text) MarshalJSON() ([]byte, error) { return wire.AppendString(nil, t.written), nil }
 
 // LogValue is the text as written.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.written) }
@@ -65,13 +66,3 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 
 // LogValue is the value as written.
 func (j JSON) LogValue() slog.Value { return slog.StringValue(j.written) }
-
-// appendString appends text as a JSON string that spells "<", ">" and "&" as
-// they are.
-func appendString(dst []byte, text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always encodes
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
-}

@@ -41,7 +41,7 @@ hosts:
     modules: ./interceptors
     limits: {memory: 64MiB, timeout: 1s}
     files:
-      quota.wasm: {grants: {clock: true, env: [B, A, B]}, limits: {timeout: 50ms}}
+      quota.wasm: {grants: {clock: true, env: [B, A, B], kv: {scope: session}}, limits: {timeout: 50ms}}
   - {name: security, url: "https://sec.internal/mcp", headers: {Authorization: "Bearer ${TOKEN}"}}
   - {name: legacy, command: [./legacy-interceptors], env: {MODE: prod}, payload: envelope, failOpen: true}
 interceptors:
@@ -51,6 +51,7 @@ interceptors:
   - {interceptor: regex-guard, as: no-drop-table, config: {deny: ["(?i)drop table"]}}
   - {interceptor: regex-guard, as: no-rm, config: {deny: ["rm -rf"]}, hooks: [{events: [tools/call], phase: request}]}
 blocked: {details: auto, toolResult: false}
+trust: {keys: [ops.pub], requireSigned: false}
 log: {messages: false}
 cache: on
 `)
@@ -58,18 +59,19 @@ cache: on
 	local := f.Hosts[0]
 	require.Equal(t, "interceptors", local.Modules.Reveal())
 	quota := local.Files["quota.wasm"]
-	require.Equal(t, Grants{Clock: true, Env: []string{"A", "B"}}, quota.Grants)
+	require.Equal(t, Grants{Clock: true, Env: []string{"A", "B"}, KV: ScopeSession}, quota.Grants)
 	require.Equal(t, Limits{Memory: 64 << 20, Timeout: 50 * time.Millisecond}, quota.Limits.Over(local.Limits))
 	require.Equal(t, "Bearer s3cret", f.Hosts[1].Headers["Authorization"].Reveal())
 	require.Equal(t, Envelope, f.Hosts[2].Payload)
 	require.True(t, f.Hosts[2].FailOpen)
 	require.Equal(t, []string{"A", "B", "TOKEN"}, f.ConsumedEnv)
+	require.Equal(t, &Trust{Keys: []Text{Plain("ops.pub")}, Source: "weir.yaml:22:1"}, f.Trust)
 
 	redactor := f.Interceptors[0]
 	require.Equal(t, abi.Audit, *redactor.Mode)
 	require.Equal(t, int32(-2000), redactor.PriorityHint.For(abi.Request))
 	require.Equal(t, int32(0), redactor.PriorityHint.For(abi.Response))
-	require.True(t, redactor.PriorityHint.IsPerPhase())
+	require.Equal(t, `{"request":-2000}`, string(redactor.PriorityHint.AppendJSON(nil)), "given phase by phase")
 	require.Equal(t, 200*time.Millisecond, *redactor.Timeout)
 	require.Nil(t, redactor.Enabled)
 	require.Nil(t, redactor.Hooks)
@@ -153,7 +155,9 @@ func TestWith(t *testing.T) {
 		{Flags{Hosts: []string{"h="}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{""}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{"s=https://u:p@x/"}}, `the URL of "s" holds a user name or password`},
-		{Flags{Backend: "https://b"}, "--backend is known, but not in this version of weir"},
+		{Flags{Backend: new("https://b")}, "--backend is known, but not in this version of weir"},
+		{Flags{Backend: new("")}, "--backend is known, but not in this version of weir"},
+		{Flags{HTTP: new("127.0.0.1:1")}, "--http is known, but not in this version of weir"},
 		{Flags{Boundary: "both"}, "it can be client or server"},
 		{Flags{Command: []string{""}}, "the command after -- has no name"},
 	} {

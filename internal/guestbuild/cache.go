@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-mcp/weir/internal/filelock"
+	"github.com/weir-mcp/weir/internal/private"
 )
 
 // MaxCacheBytes is the size that all modules in the cache may have together. A
@@ -38,8 +41,9 @@ func userCache(env []string) (cache, []string, error) {
 		if base, err = filepath.Abs(filepath.Join(os.TempDir(), "weir-"+strconv.Itoa(os.Getuid()))); err != nil {
 			return c, nil, err
 		}
-		if err := privateDir(base); err != nil {
-			return c, nil, err
+		// In a folder that all users share, what is there may be a trap.
+		if err := private.Dir(base); err != nil {
+			return c, nil, fmt.Errorf("guestbuild: the cache: %w: remove it, or set HOME", err)
 		}
 		for name, dir := range map[string]string{"GOCACHE": "go-build", "GOPATH": "go"} {
 			if lookup(env, name) == "" {
@@ -52,22 +56,6 @@ func userCache(env []string) (cache, []string, error) {
 		return c, nil, fmt.Errorf("guestbuild: the cache: %w", err)
 	}
 	return c, env, nil
-}
-
-// privateDir makes a directory that nobody else can write to, or refuses the
-// one that is there: in a folder that all users share it may be a trap.
-func privateDir(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err == nil || !os.IsExist(err) {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() || !private(info) {
-		return fmt.Errorf("guestbuild: %s is not a folder of this user's own: remove it, or set HOME", dir)
-	}
-	return nil
 }
 
 // get returns the file of the given name in the entry of a digest, and makes
@@ -135,28 +123,11 @@ func (c *cache) lock(ctx context.Context, digest string) (unlock func(), err err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, digest[:2]), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := filelock.Wait(ctx, filepath.Join(dir, digest[:2]))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("guestbuild: another process may be building the same guest: %w", err)
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		locked, err := tryLock(f)
-		if locked {
-			return func() { _ = f.Close() }, nil // the lock goes with the file
-		}
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("waiting for another process that builds the same guest: %w", context.Cause(ctx))
-		case <-tick.C:
-		}
-	}
+	return lock.Unlock, nil
 }
 
 // evict removes the entries that were not used for the longest time until the

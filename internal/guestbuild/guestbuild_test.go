@@ -209,7 +209,7 @@ func TestALockDiesWithItsHolder(t *testing.T) {
 	waiting, cancelWait := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancelWait()
 	_, err = c.cache.lock(waiting, digest)
-	require.ErrorContains(t, err, "waiting for another process")
+	require.ErrorContains(t, err, "waiting for the lock")
 	unlock()
 	c.mustBuild("./hello")
 	require.EqualValues(t, 1, c.compiles.Load())

@@ -11,14 +11,11 @@ func AppendRequest(dst, id []byte, method string, params []byte) []byte {
 	dst = appendEnvelope(dst, id)
 	dst = append(dst, `,"method":`...)
 	dst = AppendString(dst, method)
-	return appendParams(dst, params)
-}
-
-// AppendNotification appends a notification. Empty params are left out.
-func AppendNotification(dst []byte, method string, params []byte) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
-	dst = AppendString(dst, method)
-	return appendParams(dst, params)
+	if len(params) != 0 {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
 }
 
 // AppendResult appends a response. An empty result is written as {}.
@@ -52,12 +49,4 @@ func appendEnvelope(dst, id []byte) []byte {
 		return append(dst, "null"...)
 	}
 	return append(dst, id...)
-}
-
-func appendParams(dst, params []byte) []byte {
-	if len(params) != 0 {
-		dst = append(dst, `,"params":`...)
-		dst = append(dst, params...)
-	}
-	return append(dst, '}')
 }

@@ -15,8 +15,7 @@ func TestBuiltMessagesAreRead(t *testing.T) {
 	}{
 		{AppendRequest(nil, id, "tools/call", []byte(`{"a":1}`)), Request, `{"jsonrpc":"2.0","id":"a\u0062","method":"tools/call","params":{"a":1}}`},
 		{AppendRequest(nil, []byte(`1.0`), "ping", nil), Request, `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`},
-		{AppendNotification(nil, "notifications/cancelled", []byte(`{"requestId":1}`)), Notification, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`},
-		{AppendNotification(nil, `a"b`, nil), Notification, `{"jsonrpc":"2.0","method":"a\"b"}`},
+		{AppendRequest(nil, []byte(`1`), `a"b`, nil), Request, `{"jsonrpc":"2.0","id":1,"method":"a\"b"}`},
 		{AppendResult(nil, id, []byte(`{"x":"<>&"}`)), Response, `{"jsonrpc":"2.0","id":"a\u0062","result":{"x":"<>&"}}`},
 		{AppendResult(nil, id, nil), Response, `{"jsonrpc":"2.0","id":"a\u0062","result":{}}`},
 		{AppendFailure(nil, id, CodeInvalid, "no\n", []byte(`{"reason":"x"}`)), Failure, `{"jsonrpc":"2.0","id":"a\u0062","error":{"code":-32600,"message":"no\n","data":{"reason":"x"}}}`},
@@ -28,5 +27,5 @@ func TestBuiltMessagesAreRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.kind, m.Kind)
 	}
-	require.Equal(t, `>{"jsonrpc":"2.0","method":"m"}`, string(AppendNotification([]byte(">"), "m", nil)), "appended, not replaced")
+	require.Equal(t, `>{"jsonrpc":"2.0","id":1,"method":"m"}`, string(AppendRequest([]byte(">"), []byte("1"), "m", nil)), "appended, not replaced")
 }

@@ -39,6 +39,14 @@ func ExampleGet() {
 	// Output: 1e0 true
 }
 
+func ExampleObjectWriter() {
+	w := wire.OpenObject(nil)
+	w.String("method", "tools/call")
+	w.Object("params", func(w *wire.ObjectWriter) { w.Raw("n", []byte("1.0")) })
+	fmt.Println(string(w.Close()))
+	// Output: {"method":"tools/call","params":{"n":1.0}}
+}
+
 func ExampleEqual() {
 	fmt.Println(wire.Equal([]byte(`{"a":1,"b":"\u0078"}`), []byte(`{"b":"x","a":1.0}`)))
 	// Output: true

@@ -1,7 +1,5 @@
 package wire
 
-import "iter"
-
 // Members calls yield for each member of the object b, in order, until it
 // returns false: the name with its escapes resolved, and name (quotes included)
 // and value as spelled, aliasing b. Duplicate names are all yielded.
@@ -89,15 +87,6 @@ func Elements(b []byte, yield func(index int, value []byte) bool) error {
 		return e
 	}
 	return nil
-}
-
-// Object is [Members] for range: names with escapes resolved, values as
-// spelled. It ends at the first thing that is no JSON, so use it on text that
-// [Read] or [Strict] accepted.
-func Object(b []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		_ = Members(b, func(name string, _, value []byte) bool { return yield(name, value) })
-	}
 }
 
 // Get gives the value, as spelled, of the member that path leads to through

@@ -42,17 +42,6 @@ func TestMembers(t *testing.T) {
 	require.Equal(t, 1, n, "nothing is read after the caller has enough")
 }
 
-func TestObjectRanges(t *testing.T) {
-	var got []string
-	for name, value := range Object([]byte(`{"a":1,"b":[2],"c":3}`)) {
-		got = append(got, name+string(value))
-		if name == "b" {
-			break
-		}
-	}
-	require.Equal(t, []string{"a1", "b[2]"}, got)
-}
-
 func TestElements(t *testing.T) {
 	list := func(in string) (out []string, err error) {
 		err = Elements([]byte(in), func(i int, value []byte) bool {

@@ -7,10 +7,10 @@
 //
 // A folder's modules are its direct, non-hidden *.wasm children that are
 // regular files after following links (config.md). Each is read once, and the
-// same bytes are hashed, parsed and compiled. A module is all or nothing: one
-// bad descriptor, or one name that somebody else serves, refuses it whole. What
-// does not load is reported, left out and tried again; the last good version of
-// the file serves on. See [Library.Open].
+// same bytes are hashed, judged by their pin and signature, parsed and compiled.
+// A module is all or nothing: one bad descriptor, or one name that somebody else
+// serves, refuses it whole. What does not load is reported, left out and tried
+// again; the last good version of the file serves on. See [Library.Open].
 //
 // # Native interceptors
 //

@@ -16,20 +16,26 @@ import (
 )
 
 // load makes a module of bytes and checks what it says about itself.
-func (l *Library) load(ctx context.Context, name string, wasm []byte, digest string) (s *served, err error) {
-	m, err := l.o.Loader.Load(ctx, name, wasm)
+func (l *Library) load(ctx context.Context, name string, c *candidate) (s *served, err error) {
+	m, err := l.o.Loader.Load(ctx, name, c.wasm)
 	if err != nil {
 		return nil, err
 	}
-	if m.Digest() != digest {
-		err = fmt.Errorf("the loader made a module of other bytes (sha256 %s instead of %s)", m.Digest(), digest)
+	if m.Digest() != c.digest {
+		err = fmt.Errorf("the loader made a module of other bytes (sha256 %s instead of %s)", m.Digest(), c.digest)
 	} else {
 		s, err = admit(name, m)
+	}
+	if err == nil && l.o.Admit != nil {
+		if refused := l.o.Admit(name, slices.Clone(s.descriptors)); refused != nil {
+			err = &unadmitted{refused}
+		}
 	}
 	if err != nil {
 		l.discard(name, m)
 		return nil, err
 	}
+	s.signer = c.signer
 	return s, nil
 }
 
@@ -117,7 +123,7 @@ func (f *folder) run() {
 		case <-f.ctx.Done():
 			return
 		case name := <-w.changed:
-			if isModuleName(name) {
+			if name = moduleOf(name); name != "" {
 				touched[name] = true
 			}
 			settled.Reset(f.l.o.Settle)
@@ -162,7 +168,7 @@ func (f *folder) abandon() {
 // scan compares the folder with what is known and queues what is new, has
 // another stamp or is named in touched.
 func (f *folder) scan(touched map[string]bool) {
-	found, err := modulesIn(f.dir)
+	found, err := modulesIn(f.dir, f.l.o.Trust != nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !f.missing {
@@ -245,29 +251,40 @@ func (f *folder) next() {
 
 // start reads a file and loads it beside.
 func (f *folder) start(k *file) {
-	wasm, digest, at, err := readModule(filepath.Join(f.dir, k.name), f.l.o.FileBytes)
-	if at.info != nil {
-		k.seen = at
-	}
+	c, err := f.l.read(filepath.Join(f.dir, k.name))
 	if err != nil {
 		f.refuse(k, err)
 		return
 	}
-	if f.servedDigest(k.name) == digest {
+	k.seen = c.at
+	if f.servedDigest(k.name) == c.digest {
+		f.resign(k, c.signer)
 		f.settle(k) // touched, or back to what it was
 		return
 	}
-	if first := f.twin(k.name, digest); first != "" {
+	if first := f.twin(k.name, c.digest); first != "" {
 		f.refuse(k, &collision{by: first, text: fmt.Sprintf("has the same bytes as %s, which serves; remove one of them", first)})
 		return
 	}
-	k.loading, k.digest = true, digest
+	k.loading, k.digest = true, c.digest
 	f.running++
 	name := k.name
 	f.workers.Go(func() {
-		s, err := f.l.load(f.ctx, name, wasm, digest)
+		s, err := f.l.load(f.ctx, name, &c)
 		f.results <- loaded{name: name, served: s, err: err}
 	})
+}
+
+// resign notes who has signed the bytes that serve already.
+func (f *folder) resign(k *file, signer string) {
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	for _, s := range f.l.files {
+		if s.file == k.name && s.signer != signer {
+			f.l.o.Logger.Info("the signature of a module has changed", "file", k.name, "digest", s.module.Digest(), "signer", signer, "before", s.signer)
+			s.signer = signer
+		}
+	}
 }
 
 func (f *folder) servedDigest(name string) string {
@@ -321,7 +338,11 @@ func (f *folder) apply(r loaded) {
 		return
 	}
 	d := r.served.module.Digest()
-	f.l.o.Logger.Info("a module serves", "file", k.name, "digest", d, "interceptors", names(r.served.descriptors))
+	attrs := []any{"file", k.name, "digest", d, "interceptors", names(r.served.descriptors)}
+	if r.served.signer != "" {
+		attrs = append(attrs, "signer", r.served.signer)
+	}
+	f.l.o.Logger.Info("a module serves", attrs...)
 	f.settle(k)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime/trust"
 )
 
 // Errors of [Library.Open], [Library.Register] and [Library.Ready], to be found
@@ -35,6 +36,18 @@ type Options struct {
 	Loader Loader
 	// Entries are the copies, configs and switches of config.md.
 	Entries []Entry
+	// Pins are the digests that files must have, by file name.
+	Pins map[string]Pin
+	// Trust says whose signatures count and whether a file needs one, in FILE.sig
+	// beside it; nil looks at no signature.
+	Trust *trust.Policy
+	// Admit is asked about each module that would serve: the file and the
+	// descriptors under the module's own names, which it must not change or keep.
+	// What it does not admit is refused whole with its error, and the last good
+	// version stays (protocol.md §5). It answers alike for the same module each
+	// time, since such bytes are not tried again, and may be called concurrently.
+	// Nil admits all.
+	Admit func(file string, interceptors []abi.Descriptor) error
 	// Logger gets one record for each change of state of a file; nil discards.
 	Logger *slog.Logger
 	// FileBytes bounds a module file; 0 means 32 MiB (abi.md).
@@ -172,6 +185,9 @@ type File struct {
 	Name string
 	// Digest is the SHA-256 in hex of the bytes that serve; empty when none do.
 	Digest string
+	// Signer is the id of the key that signed those bytes; empty when nobody
+	// did, or nobody is trusted.
+	Signer string
 	// Interceptors are the module's own names, in its order.
 	Interceptors []string
 	// Err says why the newest bytes of the file do not serve, or is nil. An
@@ -185,7 +201,7 @@ func (l *Library) Status() []File {
 	defer l.mu.Unlock()
 	of := map[string]File{}
 	for _, f := range l.files {
-		of[f.file] = File{Name: f.file, Digest: f.module.Digest(), Interceptors: names(f.descriptors)}
+		of[f.file] = File{Name: f.file, Digest: f.module.Digest(), Signer: f.signer, Interceptors: names(f.descriptors)}
 	}
 	for name, err := range l.problems {
 		status := of[name]

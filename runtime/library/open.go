@@ -27,11 +27,11 @@ func OpenFile(ctx context.Context, path string, o Options) (*Library, error) {
 		return nil, errNoLoader
 	}
 	name := filepath.Base(path)
-	wasm, digest, _, err := readModule(path, l.o.FileBytes)
+	c, err := l.read(path)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", path, err)
 	}
-	s, err := l.load(ctx, name, wasm, digest)
+	s, err := l.load(ctx, name, &c)
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", path, err)
 	}
@@ -53,7 +53,8 @@ var errNoLoader = errors.New("the library has no loader for modules")
 // that has gone too.
 //
 // A module that does not load is left out and tried again: when the file
-// changes, when a file it collided with goes, and from time to time. Of files
+// changes, when a file it collided with goes, and from time to time, unless
+// [Options.Admit] refused it. Of files
 // with an interceptor name or all bytes in common the one that already serves
 // stays, at start the first by name; the others are refused whole.
 func (l *Library) Open(ctx context.Context, dir string) error {

@@ -15,6 +15,12 @@ type collision struct{ by, text string }
 
 func (c *collision) Error() string { return c.text }
 
+// unadmitted is a refusal by [Options.Admit]. It lasts until the file changes.
+type unadmitted struct{ err error }
+
+func (u *unadmitted) Error() string { return "the whole module is refused: " + u.err.Error() }
+func (u *unadmitted) Unwrap() error { return u.err }
+
 func sharedName(name, file string) error {
 	return &collision{by: file, text: fmt.Sprintf("the whole module is refused: %s serves an interceptor %q already; rename it or remove one of the files", file, name)}
 }
@@ -33,8 +39,9 @@ func (f *folder) refuse(k *file, err error) {
 		return
 	}
 	c, collides := errors.AsType[*collision](err)
+	_, final := errors.AsType[*unadmitted](err)
 	gist := withoutDigits(err.Error())
-	whole := collides || k.failures >= atRest
+	whole := collides || final || k.failures >= atRest
 	if !errors.Is(err, errChanging) && (k.problem == "" || whole && k.problem != gist) {
 		f.report(k, err)
 		k.problem = gist
@@ -47,7 +54,9 @@ func (f *folder) refuse(k *file, err error) {
 		k.rival = c.by // time alone changes nothing
 		return
 	}
-	k.retry = time.Now().Add(min(f.l.o.Retry<<min(k.failures, 20), maxRetry))
+	if !final {
+		k.retry = time.Now().Add(min(f.l.o.Retry<<min(k.failures, 20), maxRetry))
+	}
 	k.failures++
 	f.reconsider(k.name) // who had these bytes too may have waited for it
 }

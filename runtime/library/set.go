@@ -32,6 +32,7 @@ type member struct {
 type served struct {
 	file        string
 	module      Module
+	signer      string // id of a key, or empty
 	descriptors []abi.Descriptor
 	schemas     []*schema
 	gate        *gate

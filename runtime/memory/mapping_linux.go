@@ -211,7 +211,7 @@ func (m *mapping) free() { _ = unix.MunmapPtr(m.base, uintptr(m.reserved)) }
 
 // region and scanArgument are struct page_region and struct pm_scan_arg of
 // linux/fs.h.
-type region struct{ start, end, categories uint64 }
+type region struct{ start, end, _ uint64 } // the last one is its categories
 
 type scanArgument struct {
 	size, flags, start, end, walkEnd, vec, vecLen, maxPages uint64

@@ -195,6 +195,7 @@ func (s *Server) invoke(ctx context.Context, _ *mcp.ServerSession, p *params) (*
 			inv.Context = distrust(inv.Context)
 		}
 	}
+	inv.Connection = connectionOf(ctx)
 	s.ready(ctx)
 	r, err := s.set.Invoke(ctx, inv)
 	if err != nil {

@@ -34,7 +34,7 @@ var errStuck = errors.New("calls still run or answers are not read; they are lef
 // outlive the server.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newConnection(s, in, out)
-	session, err := s.sdk.Connect(context.WithoutCancel(ctx), c, nil)
+	session, err := s.sdk.Connect(withConnection(context.WithoutCancel(ctx)), c, nil)
 	if err != nil {
 		c.end(err)
 		return err

@@ -5,7 +5,7 @@
 // It adapts and decides nothing: limits, grants and what a module may import
 // are the runtime's, and guests stop themselves. What it adds to wazero is the
 // memory of package memory, which is bounded for each instance and can be put
-// back, and a cache folder that is refused when others can write to it.
+// back, and the handing over of code that is kept (keep.go).
 //
 // # Memory that shrinks
 //
@@ -25,6 +25,8 @@
 //     calls deep with the interpreter; a Go guest takes seconds to get to the
 //     former, so its endless recursion ends by the deadline.
 //   - The tables of an instance cannot be put back.
-//   - Entries of the cache carry a checksum and are not authenticated: hence the
-//     demands on the folder. The folder is not bounded in size.
+//   - It takes compiled code from a folder only, under names that it makes up, and
+//     believes what it finds there but for a checksum. So a process has a folder
+//     of its own for that, and what is put there has been verified by whoever
+//     keeps it.
 package wazero

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -18,10 +17,12 @@ import (
 
 // Options configures an [Engine].
 type Options struct {
-	// CacheDir is a folder for compiled code, made with mode 0700 if it does
-	// not exist. It must belong to this user alone, since whoever can write to
-	// it can run code in this process. Empty means no cache on disk.
-	CacheDir string
+	// ScratchDir is a folder for handing code to wazero that is kept
+	// ([runtime.Keeper]): it takes it only from files. It is made with mode
+	// 0700 if it does not exist, and must belong to this user alone, since
+	// whoever can write to it can run code in this process. It is empty but
+	// while a module is compiled. Without it code cannot be kept.
+	ScratchDir string
 	// Interpreter interprets even where the compiler runs: slower by an order
 	// of magnitude, but nothing is compiled and no memory is executable.
 	Interpreter bool
@@ -29,22 +30,20 @@ type Options struct {
 	// default, takes the best way that works here. Others are there for who
 	// wants to compare, or distrusts the kernel.
 	Reset memory.Way
-	// Logger receives what is wrong with the cache; nil means [slog.Default].
+	// Logger receives what is wrong with the scratch folder and with putting
+	// instances back; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
 // Engine is a [runtime.Engine]. It is safe for concurrent use.
 type Engine struct {
-	name   string
-	way    memory.Way
-	config wazero.RuntimeConfig
-	logger *slog.Logger
-	main   *linked
-	cache  wazero.CompilationCache
-	onDisk bool
-
-	mu       sync.Mutex
-	uncached *linked // made when the cache on disk fails
+	name       string
+	interprets bool
+	way        memory.Way
+	config     wazero.RuntimeConfig
+	logger     *slog.Logger
+	main       *linked
+	stage      *stage // nil: code is not kept
 }
 
 var _ runtime.Engine = (*Engine)(nil)
@@ -55,8 +54,7 @@ type linked struct{ wazero.Runtime }
 // features are what package meter accepts, neither more nor less.
 const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
-// New makes an engine. It fails when the cache folder cannot be used safely;
-// an engine without one works the same, and compiles more often.
+// New makes an engine.
 func New(o Options) (*Engine, error) {
 	config := wazero.NewRuntimeConfig()
 	if o.Interpreter {
@@ -72,24 +70,16 @@ func New(o Options) (*Engine, error) {
 	if e.logger == nil {
 		e.logger = slog.Default()
 	}
-	e.cache = wazero.NewCompilationCache()
-	if o.CacheDir != "" {
-		if err := secureDir(o.CacheDir); err != nil {
-			return nil, fmt.Errorf("compile cache: %w", err)
-		}
-		e.onDisk = true
-		var err error
-		if e.cache, err = wazero.NewCompilationCacheWithDir(o.CacheDir); err != nil {
-			return nil, fmt.Errorf("compile cache: %w", err)
-		}
-	}
 	ctx := context.Background()
 	var err error
-	if e.main, err = link(ctx, e.config.WithCompilationCache(e.cache)); err != nil {
-		return nil, errors.Join(err, e.cache.Close(ctx))
+	if e.main, err = link(ctx, e.config); err != nil {
+		return nil, err
 	}
 	if err := e.probe(ctx, o.Reset); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
+	}
+	if key := codeKey(version()); o.ScratchDir != "" && key != "" && !e.interprets {
+		e.stage = &stage{scratch: o.ScratchDir, key: key, config: e.config}
 	}
 	return e, nil
 }
@@ -152,50 +142,20 @@ func (e *Engine) Name() string { return e.name }
 func (e *Engine) Reset() memory.Way { return e.way }
 
 // Compile implements [runtime.Engine]. It ignores ctx, as wazero does: its
-// duration is bounded by what package meter lets through. A cache on disk that
-// fails is logged and done without.
+// duration is bounded by what package meter lets through.
 func (e *Engine) Compile(_ context.Context, wasm []byte) (runtime.Code, error) {
-	ctx := context.Background()
-	compiled, err := e.main.CompileModule(ctx, wasm)
-	if err == nil {
-		return newCode(e, e.main, compiled), nil
-	}
-	if !e.onDisk {
+	compiled, err := e.main.CompileModule(context.Background(), wasm)
+	if err != nil {
 		return nil, err
 	}
-	plain, plainErr := e.withoutCache(ctx)
-	if plainErr != nil {
-		return nil, err
-	}
-	compiled, plainErr = plain.CompileModule(ctx, wasm)
-	if plainErr != nil {
-		return nil, plainErr
-	}
-	e.logger.Warn("the compile cache failed; compiled without it", "error", err)
-	return newCode(e, plain, compiled), nil
-}
-
-// withoutCache is a second runtime that has no cache.
-func (e *Engine) withoutCache(ctx context.Context) (*linked, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.uncached == nil {
-		l, err := link(ctx, e.config)
-		if err != nil {
-			return nil, err
-		}
-		e.uncached = l
-	}
-	return e.uncached, nil
+	return newCode(e, e.main, compiled), nil
 }
 
 // Close implements [runtime.Engine].
 func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	err := e.main.Close(ctx)
-	if e.uncached != nil {
-		err = errors.Join(err, e.uncached.Close(ctx))
+	if e.stage != nil {
+		err = errors.Join(err, e.stage.close(ctx))
 	}
-	return errors.Join(err, e.cache.Close(ctx))
+	return err
 }

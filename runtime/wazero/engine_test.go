@@ -1,12 +1,8 @@
 package wazero
 
 import (
-	"bytes"
 	"context"
-	"io/fs"
-	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -221,65 +217,16 @@ func TestTypesOfWASI(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(theirs)), slices.Collect(maps.Keys(ours)))
 }
 
-// cached returns the files of the cache.
-func cached(t *testing.T, dir string) (files []string) {
-	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			files = append(files, path)
-		}
-		return err
-	}))
-	return files
-}
-
-func TestDiskCache(t *testing.T) {
-	if newEngine(t, Options{}).Name() != "wazero (compiler)" {
-		t.Skip("the interpreter has nothing to cache")
-	}
-	dir := filepath.Join(t.TempDir(), "made", "by", "weir")
-	use := func(logger *slog.Logger) {
-		e, err := New(Options{CacheDir: dir, Logger: logger})
-		require.NoError(t, err)
-		i := instantiate(t, e, adder(), 1)
-		sum, err := i.Call(ctx, "add", 1, 2)
-		require.NoError(t, err)
-		require.Equal(t, uint64(3), sum)
-	}
-	quiet := slog.New(slog.DiscardHandler)
-	use(quiet)
-	files := cached(t, dir)
-	require.Len(t, files, 1, "guests are cached, host functions are not")
-	use(quiet)
-	require.Equal(t, files, cached(t, dir), "the second engine finds it")
-
-	// An entry that was cut off or overwritten costs time, nothing else.
-	entry, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	flipped := slices.Clone(entry)
-	flipped[len(flipped)/2] ^= 0xff
-	for name, broken := range map[string][]byte{
-		"empty": {}, "cut": entry[:len(entry)/2], "foreign": []byte("not code at all, but long enough to have a header"), "flipped": flipped,
-	} {
-		require.NoError(t, os.WriteFile(files[0], broken, 0o600))
-		var log bytes.Buffer
-		use(slog.New(slog.NewTextHandler(&log, nil)))
-		t.Logf("%s: %s", name, log.String())
-	}
-}
-
-func TestACacheFolderThatIsAFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := New(Options{CacheDir: file})
-	require.ErrorContains(t, err, "compile cache: ")
-}
-
-// What does not compile does not compile without the cache either.
+// What does not compile is not kept either.
 func TestInvalidModules(t *testing.T) {
 	m := &wt.Module{}
 	m.Func(":i", "") // leaves nothing on the stack
-	for _, o := range []Options{{}, {CacheDir: filepath.Join(t.TempDir(), "cache")}} {
-		_, err := newEngine(t, o).Compile(ctx, m.Bytes())
+	for _, o := range []Options{{}, {ScratchDir: filepath.Join(t.TempDir(), "scratch")}} {
+		e := newEngine(t, o)
+		_, err := e.Compile(ctx, m.Bytes())
 		require.ErrorContains(t, err, "invalid function[0]")
+		_, kept, err := e.CompileToKeep(ctx, m.Bytes())
+		require.ErrorContains(t, err, "invalid function[0]")
+		require.Nil(t, kept)
 	}
 }

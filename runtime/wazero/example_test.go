@@ -9,13 +9,13 @@ import (
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
-// An engine that keeps compiled code in the user's cache folder. Where there is
-// none, CacheDir stays empty and nothing is kept.
+// An engine whose code can be kept, by a runtime that has a cache. Where this
+// user has no folder for it, ScratchDir stays empty and all is compiled anew.
 func ExampleNew() {
 	var o wazero.Options
-	if cache, err := os.MkdirTemp("", "weir"); err == nil { // os.UserCacheDir, usually
-		defer os.RemoveAll(cache)
-		o.CacheDir = filepath.Join(cache, "weir", "wazero")
+	if dir, err := os.MkdirTemp("", "weir"); err == nil { // os.UserCacheDir, usually
+		defer os.RemoveAll(dir)
+		o.ScratchDir = filepath.Join(dir, "weir", "scratch")
 	}
 	engine, err := wazero.New(o)
 	if err != nil {

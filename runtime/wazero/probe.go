@@ -36,7 +36,7 @@ func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 		}
 	}
 	e.way = way
-	r := &linked{wazero.NewRuntimeWithConfig(ctx, e.config)} // not in the cache on disk
+	r := &linked{wazero.NewRuntimeWithConfig(ctx, e.config)}
 	defer r.Close(ctx)
 	compiled, err := r.CompileModule(ctx, probeModule)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 	if f, err := i.find("grow"); err != nil {
 		return err
 	} else if strings.Contains(fmt.Sprintf("%T", f.Function), "interpreter") {
-		e.name = "wazero (interpreter)"
+		e.name, e.interprets = "wazero (interpreter)", true
 	}
 	if way == memory.Fresh {
 		return nil

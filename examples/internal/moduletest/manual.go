@@ -30,7 +30,7 @@ type example struct {
 //	$ printf %s 'PAYLOAD' | weir invoke NAME --event E --phase P --payload - examples/interceptors
 //	RESULT
 //
-// with --config 'JSON' where wanted. The milliseconds of durationMs are not
+// with --config 'JSON' where wanted, and --settings, which is not looked at. The milliseconds of durationMs are not
 // compared. What the examples log stands, all together, in a "log" block.
 //
 // Invoke calls an interceptor; logged returns what has been logged since it was
@@ -127,7 +127,7 @@ func readCommand(command string) (abi.Invocation, error) {
 			inv.Phase = abi.Phase(rest[1])
 		case "--config":
 			inv.Config = json.RawMessage(rest[1])
-		case "--payload":
+		case "--payload", "--settings":
 		default:
 			return inv, fmt.Errorf("%s is not a flag that is known here", rest[0])
 		}

@@ -2,11 +2,13 @@
 // the sandbox, which must come to the same end, and its manual page.
 //
 // A module's test calls [Run] and needs nothing else; package examples checks
-// that every module has one. It is for tests only.
+// that every module has one. Every module may use the store (abi.md, grant kv),
+// and finds it empty in every case and example. It is for tests only.
 package moduletest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -21,7 +23,9 @@ import (
 	"github.com/weir-mcp/weir/guest/guesttest"
 	"github.com/weir-mcp/weir/internal/guestbuild"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/library"
+	"github.com/weir-mcp/weir/runtime/store"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
@@ -51,20 +55,42 @@ type Sandbox struct {
 	log *lines
 }
 
+// newSandbox makes a sandbox whose compile cache the tests of all modules share,
+// so that a module that has not changed is compiled once.
 func newSandbox(t *testing.T) (*Sandbox, library.Options) {
 	t.Helper()
 	log := &lines{}
 	logger := slog.New(log)
-	engine, err := wazero.New(wazero.Options{CacheDir: compileCache(t), Logger: logger})
+	engineOptions := wazero.Options{Logger: logger}
+	options := []runtime.Option{runtime.WithLogger(logger)}
+	if user, err := os.UserCacheDir(); err == nil {
+		dir := filepath.Join(user, "weir-tests")
+		// A home that cannot be written to: compile each time.
+		if c, err := cache.Open(cache.Options{Dir: filepath.Join(dir, "code"), Logger: logger}); err == nil {
+			engineOptions.ScratchDir = filepath.Join(dir, "scratch")
+			options = append(options, runtime.WithCache(c))
+		}
+	}
+	engine, err := wazero.New(engineOptions)
 	require.NoError(t, err)
-	rt := runtime.New(engine, runtime.WithLogger(logger))
+	rt := runtime.New(engine, options...)
 	t.Cleanup(func() { require.NoError(t, rt.Close(context.Background())) })
 	// The wall time is for a machine that does nothing else; a test's has other
 	// tests to run.
+	kv := &runtime.KV{Store: store.NewMemory(store.Limits{}), Host: "examples"}
 	loader := library.Sandbox(rt, func(string) runtime.ModuleOptions {
-		return runtime.ModuleOptions{Limits: runtime.Limits{CallTime: time.Minute, LoadTime: time.Minute}}
+		return runtime.ModuleOptions{
+			Limits: runtime.Limits{CallTime: time.Minute, LoadTime: time.Minute}, Grants: runtime.Grants{KV: kv},
+		}
 	})
 	return &Sandbox{log: log}, library.Options{Loader: loader, FirstLoad: patience}
+}
+
+// Invoke calls an interceptor for a caller that has not called before, unless the
+// context of the invocation names one.
+func (s *Sandbox) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
+	inv.Connection = rand.Text()
+	return s.Library.Invoke(ctx, inv)
 }
 
 func openFile(t *testing.T, wasm string) *Sandbox {
@@ -92,21 +118,6 @@ func OpenFolder(t *testing.T, dir string) *Sandbox {
 	return s
 }
 
-// compileCache is a folder that the tests of all modules share, so that a
-// module that has not changed is compiled once.
-func compileCache(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir := filepath.Join(cache, "weir-tests", "compiled")
-	if os.MkdirAll(filepath.Dir(dir), 0o755) != nil {
-		return "" // a home that cannot be written to: compile each time
-	}
-	return dir
-}
-
 // sameInBoth runs each golden case natively and in the sandbox.
 func sameInBoth(t *testing.T, s *Sandbox) {
 	cases, err := guesttest.ReadCases("testdata")
@@ -116,6 +127,7 @@ func sameInBoth(t *testing.T, s *Sandbox) {
 			inv, err := c.Invocation()
 			require.NoError(t, err)
 			log := guesttest.CaptureLog(t)
+			guesttest.KV(t)
 			native, nativeErr := guesttest.Call(inv)
 			s.log.take()
 			sandboxed, err := s.Invoke(t.Context(), inv)

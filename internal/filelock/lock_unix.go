@@ -1,12 +1,10 @@
 //go:build unix
 
-package guestbuild
+package filelock
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,10 +16,4 @@ func tryLock(f *os.File) (locked bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// private reports whether a file is this user's and nobody else's to write.
-func private(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }

@@ -1,8 +1,7 @@
-package guestbuild
+package filelock
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -16,6 +15,3 @@ func tryLock(f *os.File) (locked bool, err error) {
 	}
 	return err == nil, err
 }
-
-// private is true: a user's temporary folder is the user's own on Windows.
-func private(fs.FileInfo) bool { return true }

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/runtime"
+)
+
+// Each limit of the file reaches the sandbox, and what the file leaves out stays
+// at abi.md's default.
+func TestLimitsReachTheSandbox(t *testing.T) {
+	require.Equal(t, runtime.DefaultLimits(), limitsOf(config.Limits{}))
+	require.Equal(t, runtime.Limits{
+		ModuleBytes: 1, Memory: 2, TableElements: 3, CallTime: 4 * time.Second, LoadTime: 5 * time.Second, Fuel: 6,
+		InputBytes: 7, OutputBytes: 8, LogLines: 9, LogLineBytes: 10, Calls: 11, Queue: 12,
+	}, limitsOf(config.Limits{
+		Module: 1, Memory: 2, Table: 3, Timeout: 4 * time.Second, Load: 5 * time.Second, Fuel: 6,
+		Input: 7, Output: 8, LogLines: 9, LogLine: 10, Calls: 11, Queue: 12,
+	}))
+	require.Equal(t, 4*11, limitsOf(config.Limits{Calls: 11}).Queue, "the queue follows the calls")
+}
