@@ -2,20 +2,26 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // weirRuntime is weir's runtime on its default engine, nothing turned off.
 func weirRuntime(cacheDir string, way memory.Way) (*runtime.Runtime, error) {
-	engine, err := wazero.New(wazero.Options{CacheDir: cacheDir, Reset: way})
+	kept, err := cache.Open(cache.Options{Dir: filepath.Join(cacheDir, "code"), Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
-	return runtime.New(engine, runtime.WithLogger(quiet)), nil
+	engine, err := wazero.New(wazero.Options{ScratchDir: filepath.Join(cacheDir, "scratch"), Reset: way, Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	return runtime.New(engine, runtime.WithLogger(quiet), runtime.WithCache(kept)), nil
 }
 
 // loadSettled loads a module and waits until its calls start from the snapshot.
