@@ -132,6 +132,7 @@ func buildDemo(ctx context.Context, std streams) (house *demoHouse, err error) {
 		native += ".exe"
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", native, guestbuild.Module+"/examples/native-host")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // whatever it says there, a C compiler is not needed
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building examples/native-host: %w\n%s", err, out)
 	}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"time"
+
+	"github.com/weir-mcp/weir/abi"
+	wt "github.com/weir-mcp/weir/internal/wasmtest"
+	"github.com/weir-mcp/weir/runtime"
+	"github.com/weir-mcp/weir/runtime/memory"
+)
+
+// stopAfter is the limit that hostile guests are stopped at.
+const stopAfter = 100 * time.Millisecond
+
+// hostile is a guest that does not end by itself.
+type hostile struct {
+	name string
+	wasm []byte
+}
+
+// hostileGuests are shapes that are hard to stop: none but the first is a loop
+// whose header comes up often.
+func hostileGuests() []hostile {
+	fill := func(bytes int32) []byte { return wt.Seq(wt.I32(0), wt.I32(1), wt.I32(bytes), []byte{0xfc, 11, 0}) }
+	grow := func(pages int32) []byte { return wt.Seq(wt.I32(pages), wt.MemoryGrow, wt.Drop) }
+	repeat := func(n int, code []byte) (list []byte) {
+		for range n {
+			list = append(list, code...)
+		}
+		return list
+	}
+	divide := wt.Seq(wt.Get(0), wt.I32(7), wt.I32DivU, wt.Get(0), wt.I32Add, wt.Set(0))
+	return []hostile{
+		{"a tight loop", hostileGuest(func(*wt.Reactor) []byte { return wt.Loop(wt.Br(0)) })},
+		{"33 functions, each calling the next twice", hostileGuest(func(r *wt.Reactor) []byte {
+			last := r.Func("", "")
+			for range 32 {
+				last = r.Func("", "", wt.Call(last), wt.Call(last))
+			}
+			return wt.Call(last)
+		})},
+		{"a loop over 20,000 divisions", hostileGuest(func(*wt.Reactor) []byte { return wt.Loop(repeat(20_000, divide), wt.Br(0)) })},
+		{"endless recursion by tail calls", hostileGuest(func(r *wt.Reactor) []byte {
+			first := r.Func("", "", wt.Block()) // keeps the index of the next one simple
+			return wt.Seq(wt.Call(r.Func("", "", wt.ReturnCall(first+1))), wt.Unreachable)
+		})},
+		{"fills of 60 MiB in a loop", hostileGuest(func(*wt.Reactor) []byte { return wt.Seq(grow(1000), wt.Loop(fill(60<<20), wt.Br(0))) })},
+		{"400 fills of 32 MiB in a row", hostileGuest(func(*wt.Reactor) []byte { return wt.Seq(grow(600), repeat(400, fill(32<<20))) })},
+	}
+}
+
+func hostileGuest(body func(r *wt.Reactor) []byte) []byte {
+	r := wt.NewReactor(wt.Mutator("redact"))
+	r.Memory(8)
+	code := body(r)
+	r.Invoke("", wt.I32(wt.InputAt), wt.Call(r.Input), code, r.Answer(`{"result":{"modified":false}}`))
+	return r.Bytes()
+}
+
+// stop is what stopping one hostile guest took.
+type stop struct {
+	name                   string
+	late, collector, other []time.Duration
+}
+
+// measureStops has each hostile guest run into its limit, and sees meanwhile how
+// long the host's garbage collector and calls of another guest take.
+func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, error) {
+	r, err := weirRuntime(b.cacheDir, memory.Auto)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close(context.Background())
+	other, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	inv := call(sizes[0])
+	var list []stop
+	for _, h := range hostileGuests() {
+		m, err := loadSettled(ctx, r, h.wasm, runtime.Limits{CallTime: stopAfter})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", h.name, err)
+		}
+		s := stop{name: h.name}
+		for i := range 2 * rounds {
+			ended := make(chan error, 1)
+			var late time.Duration
+			go func() {
+				began := time.Now()
+				_, err := m.Invoke(ctx, *inv)
+				late = time.Since(began) - stopAfter
+				if e := abi.AsError(err, "", ""); err == nil || e.Reason != abi.ReasonTimeout {
+					ended <- fmt.Errorf("%s did not time out: %v", h.name, err)
+				}
+				close(ended)
+			}()
+			time.Sleep(stopAfter / 10)
+			// Either is measured alone: a collection slows every call.
+			for running := true; running; {
+				began := time.Now()
+				if i%2 == 0 {
+					goruntime.GC()
+					s.collector = append(s.collector, time.Since(began))
+				} else if _, err := other.Invoke(ctx, *inv); err != nil {
+					return nil, err
+				} else {
+					s.other = append(s.other, time.Since(began))
+				}
+				select {
+				case err := <-ended:
+					if err != nil {
+						return nil, err
+					}
+					running = false
+				default:
+				}
+			}
+			s.late = append(s.late, late)
+		}
+		list = append(list, s)
+		if err := m.Close(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// idleStalls is how long the same takes while no guest loops: what of a stall is
+// the machine's.
+func (b *bench) idleStalls(ctx context.Context, g guest, rounds int) (*stop, error) {
+	r, err := weirRuntime(b.cacheDir, memory.Auto)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close(context.Background())
+	m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	inv := call(sizes[0])
+	s := &stop{name: "none"}
+	for i := range 2 * rounds {
+		for until := time.Now().Add(stopAfter); time.Now().Before(until); {
+			began := time.Now()
+			if i%2 == 0 {
+				goruntime.GC()
+				s.collector = append(s.collector, time.Since(began))
+			} else if _, err := m.Invoke(ctx, *inv); err != nil {
+				return nil, err
+			} else {
+				s.other = append(s.other, time.Since(began))
+			}
+		}
+	}
+	return s, nil
+}
