@@ -82,7 +82,7 @@ func (w *rewriter) cut(function int) {
 	w.calls = false
 	w.patches = w.patches[:0]
 	w.work.reset(locals)
-	w.frames = append(w.frames[:0], frame{arity: uint64(len(typ.Results))})
+	w.frames = append(w.frames[:0], bodyFrame(typ))
 	w.regions.begin(w.pos, uint32(locals)>>localsShift)
 	w.checked()
 	in := &w.code
@@ -123,7 +123,10 @@ func (w *rewriter) pay(in *instruction, cost uint32) {
 
 // checked tells the estimate of what compiling takes of a check: two more ways
 // that meet.
-func (w *rewriter) checked() { w.work.meet(2 * w.work.edge()) }
+func (w *rewriter) checked() {
+	w.work.meet(2 * w.work.edge())
+	w.work.aside(asideTest)
+}
 
 // plain charges an instruction without immediates. It reports whether that was
 // the last of the body.
@@ -137,15 +140,21 @@ func (w *rewriter) plain(in *instruction) (last bool) {
 		return w.regions.close()
 	case opUnreachable:
 		w.pay(in, 1)
-		w.regions.leave()
+		w.leave()
 	case opReturn:
 		w.work.values += w.frames[0].arity
 		w.pay(in, 1)
-		w.regions.leave()
+		w.leave()
 	default:
 		w.pay(in, price(in.op))
 	}
 	return false
+}
+
+// leave notes that nothing goes on from here.
+func (w *rewriter) leave() {
+	w.work.at = nowhere
+	w.regions.leave()
 }
 
 // block enters a block, loop or if.

@@ -39,7 +39,7 @@ func (p *parser) body(typ *FuncType) {
 		return
 	}
 	p.work.reset(locals)
-	p.frames = append(p.frames[:0], frame{arity: uint64(len(typ.Results))})
+	p.frames = append(p.frames[:0], bodyFrame(typ))
 	in := &p.code
 	for p.err == nil {
 		p.next(in)
@@ -57,6 +57,9 @@ func (p *parser) body(typ *FuncType) {
 				p.elseOf(in)
 			case opReturn:
 				p.work.values += p.frames[0].arity
+				p.work.at = nowhere
+			case opUnreachable:
+				p.work.at = nowhere
 			case opEnd:
 				p.close()
 				if len(p.frames) > 0 {
@@ -102,6 +105,15 @@ type frame struct {
 	// edges is the weight of the branches to its end so far; chain is what
 	// work.chain was where an if began.
 	edges, chain uint64
+	// begin is what walk.at was where it began; nearest is the least that it
+	// was where something led to its end so far, and arm the same for the arm of
+	// an if before its else.
+	begin, nearest, arm uint64
+}
+
+// bodyFrame is the frame of a whole body.
+func bodyFrame(typ *FuncType) frame {
+	return frame{arity: uint64(len(typ.Results)), nearest: nowhere}
 }
 
 // open enters a block, loop or if.
@@ -120,14 +132,16 @@ func (p *parser) open(in *instruction) {
 		p.over(in.start, "nested blocks", MaxNesting, MaxNesting+1)
 		return
 	}
-	f := frame{op: in.op, arity: uint64(len(typ.Results)), chain: p.work.chain}
+	f := frame{op: in.op, arity: uint64(len(typ.Results)), chain: p.work.chain, begin: p.work.at, nearest: nowhere}
 	p.passes(typ)
 	switch in.op {
 	case opLoop:
 		f.arity = uint64(len(typ.Params))
 		p.work.enterLoop()
+		p.work.next()
 	case opIf:
 		p.work.chain++
+		p.work.next()
 	}
 	p.frames = append(p.frames, f)
 }
@@ -148,6 +162,10 @@ func (p *parser) elseOf(in *instruction) {
 		return
 	}
 	f.op = opElse
+	p.work.jump(f)
+	f.arm, f.nearest = f.nearest, nowhere
+	p.work.at = f.begin
+	p.work.next()
 	f.edges += p.work.edge()
 	p.work.chain = f.chain + 1
 }
@@ -157,6 +175,7 @@ func (p *parser) close() {
 	f := p.frames[len(p.frames)-1]
 	p.frames = p.frames[:len(p.frames)-1]
 	w := &p.work
+	w.end(&f)
 	switch {
 	case f.op == opLoop:
 		w.leaveLoop()
@@ -174,6 +193,7 @@ func (p *parser) branch(label uint32, at int) {
 	}
 	f := &p.frames[len(p.frames)-1-int(label)]
 	p.work.values += f.arity
+	p.work.jump(f)
 	switch f.op {
 	case 0: // a return
 	case opLoop:
@@ -188,16 +208,16 @@ func (p *parser) charge(at, size int) {
 	if p.err != nil {
 		return
 	}
-	units := p.work.units()
-	if units > MaxWork {
-		p.over(at, "units of work to compile a function", MaxWork, int64(units))
+	units, held := p.work.units()
+	if held > MaxWork {
+		p.over(at, "units of work to compile a function", MaxWork, int64(held))
 		return
 	}
 	if p.allWork += units; p.allWork > MaxAllWork {
 		p.over(at, "units of work to compile the module", MaxAllWork, int64(p.allWork))
 		return
 	}
-	p.m.CompileMemory = max(p.m.CompileMemory, memoryPerByte*int64(size)+memoryPerUnit*int64(units))
+	p.m.CompileMemory = max(p.m.CompileMemory, memoryPerByte*int64(size)+memoryPerUnit*int64(held))
 }
 
 // indexes checks the index immediates of an instruction against their spaces.
@@ -209,19 +229,32 @@ func (p *parser) indexes(in *instruction) {
 	case formLabel:
 		p.branch(in.index, in.operand)
 		p.work.chain++
+		p.work.next()
+		if in.op == opBr {
+			p.work.at = nowhere
+		}
 	case formLabels:
+		p.work.table(len(in.labels))
 		for _, l := range in.labels {
 			p.branch(l, in.operand)
 		}
+		p.work.at = nowhere
 	case formFunc:
 		if p.check(in.index, len(m.Functions), "function", in.operand); p.err == nil && in.op != opRefFunc {
 			p.passes(m.Types[m.Functions[in.index]])
+		}
+		if in.op == opReturnCall {
+			p.work.at = nowhere
 		}
 	case formIndirect:
 		if p.check(in.index, len(m.Types), "type", in.operand); p.err == nil {
 			p.passes(m.Types[in.index])
 		}
 		p.check(in.second, len(m.Tables), "table", in.operand)
+		p.work.values += heldIndirect
+		if in.op == opReturnCallIndirect {
+			p.work.at = nowhere
+		}
 	case formGlobal:
 		p.check(in.index, len(m.Globals), "global", in.operand)
 		if in.op == opGlobalSet && p.err == nil && !m.Globals[in.index].Mutable {
@@ -229,19 +262,33 @@ func (p *parser) indexes(in *instruction) {
 		}
 	case formTable:
 		p.check(in.index, len(m.Tables), "table", in.operand)
+		if in.op == opTableFill {
+			p.work.values += heldFill
+			p.work.aside(asideFill)
+		}
 	case formTables:
+		p.work.values += heldTable
 		p.check(in.index, len(m.Tables), "table", in.operand)
 		p.check(in.second, len(m.Tables), "table", in.operand)
 	case formElem:
 		p.check(in.index, m.ElementSegments, "element segment", in.operand)
 	case formElemInit:
+		p.work.values += heldTable
 		p.check(in.index, m.ElementSegments, "element segment", in.operand)
 		p.check(in.second, len(m.Tables), "table", in.operand)
 	case formMemarg, formMemargLane, formMemory, formMemories:
 		p.needMemory(in)
+		switch in.op {
+		case opMemoryFill:
+			p.work.values += heldFill
+			p.work.aside(asideFill)
+		case opMemoryCopy:
+			p.work.values += heldBulk
+		}
 	case formData:
 		p.dataSegment(in)
 	case formDataInit:
+		p.work.values += heldBulk
 		p.dataSegment(in)
 		p.needMemory(in)
 	}

@@ -115,10 +115,7 @@ func differ(t *testing.T, seed uint64) bool {
 // TestGeneratedPrograms: a metered program does what it did unmetered, and pays
 // for what it does, the same on both modes of the engine.
 func TestGeneratedPrograms(t *testing.T) {
-	programs := uint64(300)
-	if testing.Short() || raced {
-		programs = 50
-	}
+	programs := uint64(volume(300, 100, 25))
 	ended := 0
 	for seed := range programs {
 		if differ(t, seed) {

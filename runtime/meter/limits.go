@@ -52,13 +52,17 @@ const (
 	// once. One takes two bytes in the file and up to 48 in an engine.
 	MaxConstStack = 1_000
 
-	// MaxWork and MaxAllWork bound the estimated work to compile one function
-	// body, and all of them, beyond what goes with their size: the values that
-	// calls and branches pass, and the locals that are carried through places
-	// where paths meet. A body of 2 KB can otherwise take 340 MB to compile,
-	// and one of 7 KB two minutes.
-	MaxWork    = 2 << 20
-	MaxAllWork = 64 << 20
+	// MaxWork bounds the estimated work to compile one function body, beyond
+	// what goes with its size, that takes memory: the values that calls and
+	// branches pass, and the locals that are carried through places where paths
+	// meet. A body of 2 KB can otherwise take 340 MB to compile.
+	MaxWork = 2 << 20
+
+	// MaxAllWork bounds the time of that for all bodies, and of walking back
+	// over their blocks: half a microsecond a unit, some ten seconds. A body of
+	// 540 KB can otherwise take ten minutes. A module of the Go compiler has
+	// half a unit a byte.
+	MaxAllWork = 16 << 20
 )
 
 // What compiling takes on the default engine, in bytes of memory: for a byte of

@@ -50,10 +50,7 @@ func TestMutants(t *testing.T) {
 	for seed := range uint64(20) {
 		seeds = append(seeds, generate(seed))
 	}
-	mutants := 20_000
-	if testing.Short() || raced {
-		mutants = 2_000
-	}
+	mutants := volume(20_000, 5_000, 1_000)
 	accepted, valid := 0, 0
 	for range mutants {
 		seed := seeds[r.IntN(len(seeds))]

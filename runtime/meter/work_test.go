@@ -3,6 +3,8 @@ package meter_test
 import (
 	"bytes"
 	"fmt"
+	"sort"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +108,105 @@ func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
 	requireAccepted(t, build(most))
 	requireRefused(t, build(most+1), meter.ErrLimit,
 		fmt.Sprintf("units of work to compile the module, at most %d are allowed", meter.MaxAllWork))
+}
+
+// walks are trains of blocks, for each of which the engine walks back over all
+// before it: each by what one of them is and how many may be in a body. None that
+// is accepted takes the engine more than some ten seconds.
+var walks = map[string]struct {
+	code []byte
+	most int
+}{
+	"memory.fill":            {cat(zero, zero, zero, byte(0xfc), 11, byte(0)), 14_000},
+	"table.fill":             {cat(zero, byte(0xd0), funcref, zero, byte(0xfc), 17, 0), 14_000},
+	"an if":                  {cat(zero, byte(0x04), byte(0x40), end), 16_500},
+	"an if with a call":      {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, end), 16_500},
+	"both arms":              {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, byte(0x05), byte(0x10), 0, end), 16_500},
+	"an if that returns":     {cat(zero, byte(0x04), byte(0x40), byte(0x0f), end), 12_000},
+	"an if that traps":       {cat(zero, byte(0x04), byte(0x40), byte(0x00), end), 12_000},
+	"an if with a tail call": {cat(zero, byte(0x04), byte(0x40), byte(0x12), 0, end), 12_000},
+	"an else that returns":   {cat(zero, byte(0x04), byte(0x40), byte(0x05), byte(0x0f), end), 13_000},
+	"a block":                {block(zero, byte(0x0d), 0), 18_000},
+	"a branch":               {cat(zero, byte(0x0d), 0), 23_500},
+	"a br_table":             {block(zero, byte(0x0e), many(4, u(0)), 0), 10_500},
+	"a loop":                 {loop(), 19_500},
+	"a loop that goes round": {loop(zero, byte(0x0d), 0), 11_500},
+}
+
+var zero = cat(byte(0x41), 0)
+
+// walking is a module of one function, which has n times the code.
+func walking(code []byte, n int) []byte {
+	return functionWith(cat(section(secTable, vec(cat(funcref, byte(0), 1))), memory()), body(times(n, code)))
+}
+
+func TestTrainsOfBlocksAreBounded(t *testing.T) {
+	for name, c := range walks {
+		t.Run(name, func(t *testing.T) {
+			refused := sort.Search(40_000, func(n int) bool {
+				_, err := meter.Parse(walking(c.code, n))
+				return err != nil
+			})
+			require.LessOrEqual(t, refused, c.most)
+			require.Greater(t, refused, c.most*3/4)
+			requireRefused(t, walking(c.code, refused), meter.ErrLimit,
+				fmt.Sprintf("units of work to compile the module, at most %d are allowed", meter.MaxAllWork))
+			m := requireAccepted(t, walking(c.code, refused-1))
+			if !strings.HasSuffix(name, ".fill") {
+				require.Less(t, m.CompileMemory, 1000*int64(m.LargestBody), "walking takes no memory")
+			}
+		})
+	}
+}
+
+// What is written out at length is charged for it, and bounded by it.
+func TestLongInstructionsAreCharged(t *testing.T) {
+	prefix := cat(section(secTable, vec(cat(funcref, byte(0), 1))), memory(), section(secElement, vec(cat(1, byte(0), vec(u(0))))), section(secDataCount, 1))
+	for name, c := range map[string]struct {
+		code  []byte
+		units int64
+	}{
+		"memory.fill":   {cat(zero, zero, zero, byte(0xfc), 11, byte(0)), 45},
+		"table.fill":    {cat(zero, byte(0xd0), funcref, zero, byte(0xfc), 17, 0), 45},
+		"table.copy":    {cat(zero, zero, zero, byte(0xfc), 14, 0, 0), 20},
+		"table.init":    {cat(zero, zero, zero, byte(0xfc), 12, 0, 0), 20},
+		"memory.copy":   {cat(zero, zero, zero, byte(0xfc), 10, byte(0), byte(0)), 12},
+		"memory.init":   {cat(zero, zero, zero, byte(0xfc), 8, 0, byte(0)), 12},
+		"call_indirect": {cat(zero, byte(0x11), 0, 0), 14},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := requireAccepted(t, cat(functionWith(prefix, body(times(1000, c.code))), section(secData, vec(cat(1, "abc")))))
+			require.Equal(t, 700*int64(m.LargestBody)+350*1000*c.units, m.CompileMemory)
+		})
+	}
+}
+
+// The checks are blocks too: what is short enough without them need not be with.
+func TestTrainsOfChecksAreBounded(t *testing.T) {
+	m := requireAccepted(t, walking(walks["a loop"].code, 12_000))
+	_, err := m.Rewrite(generous)
+	require.ErrorIs(t, err, meter.ErrLimit)
+	m = requireAccepted(t, walking(walks["a loop"].code, 7_000))
+	_, err = m.Rewrite(generous)
+	require.NoError(t, err)
+}
+
+// What no branch comes near, or lies behind a br_table, is no train.
+func TestWhatIsNotATrain(t *testing.T) {
+	unreachable := cat(byte(0x00), times(40_000, walks["an if"].code))
+	requireAccepted(t, functionWith(nil, body(unreachable)))
+
+	// As the Go compiler writes functions: a table of blocks in a loop.
+	const rooms = 900
+	labels := make([][]byte, rooms)
+	for i := range labels {
+		labels[i] = u(i)
+	}
+	code := cat(zero, byte(0x0e), vec(labels...), 0)
+	for i := range rooms {
+		code = cat(block(code), times(10, walks["an if"].code), byte(0x0c), rooms-1-i)
+	}
+	requireAccepted(t, functionWith(nil, body(loop(code))))
 }
 
 // What compilers emit is charged little beyond its size.
