@@ -617,7 +617,12 @@ func inOrder(parts []part, typ abi.Type) (order []part) {
 		if a.shown != b.shown {
 			return slices.Compare([]rune(a.shown), []rune(b.shown)) < 0
 		}
-		return a.place < b.place
+		if a.place != b.place {
+			return a.place < b.place
+		}
+		// A copy, and what its host lists under the copy's name and is refused:
+		// protocol.md knows no such pair, so the host's own names decide.
+		return a.Name < b.Name
 	}
 	for len(rest) > 0 {
 		first := 0
