@@ -39,7 +39,7 @@
 //	}
 //	write(append(wire.Flat(nil, out), '\n'))
 //
-// All functions are pure and safe for concurrent use; [LineReader] belongs to
-// one goroutine. No input can make any of them panic, recurse without bound, or
+// All functions are pure and safe for concurrent use; [LineReader] and [Skimmer]
+// belong to one goroutine. No input can make any of them panic, recurse without bound, or
 // spend more than linear (n log n in the number of members of one object) time.
 package wire

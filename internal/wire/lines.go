@@ -64,8 +64,8 @@ func (l *LineReader) Next() ([]byte, error) {
 			end := l.seen + i
 			line := l.trim(l.from, end)
 			if len(line) > l.max {
-				var s skimmer
-				s.feed(line)
+				var s Skimmer
+				s.Feed(line)
 				l.skip(end + 1)
 				return nil, l.tooLong(&s, int64(len(line)))
 			}
@@ -165,7 +165,7 @@ func (l *LineReader) read() {
 // discard drops the line that has begun, skimming it for whom to answer.
 func (l *LineReader) discard() error {
 	var (
-		s    skimmer
+		s    Skimmer
 		size int64
 		last byte
 	)
@@ -174,7 +174,7 @@ func (l *LineReader) discard() error {
 		if i := bytes.IndexByte(part, '\n'); i >= 0 {
 			part, end = part[:i], l.from+i+1
 		}
-		s.feed(part)
+		s.Feed(part)
 		size += int64(len(part))
 		if len(part) > 0 {
 			last = part[len(part)-1]
@@ -195,8 +195,8 @@ func (l *LineReader) discard() error {
 	return l.tooLong(&s, size)
 }
 
-func (l *LineReader) tooLong(s *skimmer, size int64) error {
+func (l *LineReader) tooLong(s *Skimmer, size int64) error {
 	e := &TooLong{Max: int64(l.max), Size: size}
-	e.Kind, e.ID = s.found()
+	e.Kind, e.ID = s.Found()
 	return e
 }

@@ -7,14 +7,15 @@ package wire
 // longer than 1 KiB, or when there are two. The kind is [Unknown] when b
 // contradicts itself, or ends too early to tell a request from a notification.
 func Peek(b []byte) (Kind, ID) {
-	var s skimmer
-	s.feed(b)
-	return s.found()
+	var s Skimmer
+	s.Feed(b)
+	return s.Found()
 }
 
-// skimmer follows the envelope through text that may be cut or broken, and that
-// may come in pieces. It remembers no more than one name and one id.
-type skimmer struct {
+// Skimmer is [Peek] for text that comes in pieces: one that is too large to be
+// kept and is dropped as it streams. The zero value is ready. It remembers no
+// more than one name and one id, and is for one goroutine.
+type Skimmer struct {
 	depth  int
 	quoted bool // inside a string
 	escape bool // after a backslash in it
@@ -43,7 +44,8 @@ const (
 
 const skimLimit = 1 << 10
 
-func (s *skimmer) feed(b []byte) {
+// Feed takes the next piece.
+func (s *Skimmer) Feed(b []byte) {
 	for i := 0; i < len(b) && s.stage != given; i++ {
 		c := b[i]
 		if s.quoted {
@@ -73,7 +75,7 @@ func (s *skimmer) feed(b []byte) {
 }
 
 // token takes one byte outside strings.
-func (s *skimmer) token(c byte) {
+func (s *Skimmer) token(c byte) {
 	if isSpace(c) {
 		return
 	}
@@ -111,7 +113,7 @@ func (s *skimmer) token(c byte) {
 	}
 }
 
-func (s *skimmer) nested(c byte) {
+func (s *Skimmer) nested(c byte) {
 	switch c {
 	case '"':
 		s.quoted = true
@@ -125,7 +127,7 @@ func (s *skimmer) nested(c byte) {
 	}
 }
 
-func (s *skimmer) collect(c byte) {
+func (s *Skimmer) collect(c byte) {
 	if len(s.word) == skimLimit {
 		s.tooLong = true
 		return
@@ -134,7 +136,7 @@ func (s *skimmer) collect(c byte) {
 }
 
 // member takes the name that has been collected.
-func (s *skimmer) member() {
+func (s *Skimmer) member() {
 	s.stage = inValue
 	text, ok := Unquote(s.word)
 	if !ok || s.tooLong {
@@ -154,7 +156,7 @@ func (s *skimmer) member() {
 }
 
 // value ends a value of the envelope.
-func (s *skimmer) value() {
+func (s *Skimmer) value() {
 	if s.stage != inID {
 		return
 	}
@@ -165,7 +167,8 @@ func (s *skimmer) value() {
 	}
 }
 
-func (s *skimmer) found() (Kind, ID) {
+// Found tells what [Peek] would of all that was fed.
+func (s *Skimmer) Found() (Kind, ID) {
 	id := ID{s.id}
 	kinds := 0
 	kind := Unknown

@@ -44,11 +44,11 @@ func TestPeek(t *testing.T) {
 			kind, id := Peek([]byte(c.in))
 			require.Equal(t, c.kind, kind)
 			require.Equal(t, c.id, id.String())
-			var s skimmer
+			var s Skimmer
 			for i := range len(c.in) {
-				s.feed([]byte{c.in[i]})
+				s.Feed([]byte{c.in[i]})
 			}
-			kind, id = s.found()
+			kind, id = s.Found()
 			require.Equal(t, c.kind, kind, "in pieces")
 			require.Equal(t, c.id, id.String(), "in pieces")
 		})
@@ -61,13 +61,13 @@ func FuzzPeek(f *testing.F) {
 	f.Add([]byte(`{"id":{"a":"}"},"error":1}`), uint8(1))
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		kind, id := Peek(in)
-		var s skimmer
+		var s Skimmer
 		for rest := in; len(rest) > 0; {
 			n := min(len(rest), int(step)+1)
-			s.feed(rest[:n])
+			s.Feed(rest[:n])
 			rest = rest[n:]
 		}
-		kind2, id2 := s.found()
+		kind2, id2 := s.Found()
 		require.Equal(t, kind, kind2)
 		require.Equal(t, id.String(), id2.String())
 		require.LessOrEqual(t, len(s.word), skimLimit)
