@@ -35,7 +35,8 @@
 // made from the snapshot, or put back to it after each call and kept for the
 // next. What cannot be put back, such as a table that the module writes to, has
 // the module run on fresh instances for good; [Module.Reset] and [Inspect] say
-// so. There is no mode in which calls share state.
+// so. There is no mode in which calls share state. What was random in the state
+// would repeat for ever, so it is captured again from time to time.
 //
 // Who calls decides what failures mean and logs them: this package logs what
 // guests say, and what became of a module's warm-up.

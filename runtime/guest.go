@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
@@ -23,11 +24,24 @@ type guest struct {
 	slept time.Duration
 }
 
-// snapshot is the state that every call of a module starts from.
+// snapshot is the state that every call of a module starts from. Its image is
+// freed when nobody makes guests from it any more.
 type snapshot struct {
 	image   Image
 	globals []uint64
 	slept   time.Duration
+	users   atomic.Int64
+}
+
+func (s *snapshot) retain() *snapshot {
+	s.users.Add(1)
+	return s
+}
+
+func (s *snapshot) release() {
+	if s.users.Add(-1) == 0 {
+		s.image.Free()
+	}
 }
 
 var errGlobal = errors.New("the engine does not know a global that the module exports")
@@ -98,13 +112,15 @@ func (g *guest) call(ctx context.Context, c *call, export string, args ...uint64
 	return nil
 }
 
-// capture freezes the state, which the guest is put back to from then on.
+// capture freezes the state, which the guest is put back to from then on. The
+// caller has the one use of it.
 func (g *guest) capture() (*snapshot, error) {
 	image, err := captureGuarded(g.instance)
 	if err != nil {
 		return nil, err
 	}
 	s := &snapshot{image: image, globals: make([]uint64, len(g.saved)), slept: g.slept}
+	s.users.Store(1)
 	for i, global := range g.saved {
 		s.globals[i] = global.Get()
 	}

@@ -119,7 +119,7 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 	if way != memory.Fresh {
 		m.globals = rewritten.Globals
 	}
-	m.reset = resetText(way, why)
+	m.way, m.reset = way, resetText(way, why)
 	g, err := m.describe(ctx)
 	if err != nil {
 		m.end()

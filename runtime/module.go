@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
+	"github.com/weir-mcp/weir/runtime/memory"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -38,6 +39,8 @@ type Module struct {
 	waiting atomic.Int64  // calls that wait for a slot
 	guests  pool
 	settled chan struct{} // closed when the warm-up has ended
+	way     memory.Way    // how guests are put back, where their state could be captured
+	renewal renewal
 
 	life context.Context // ends when the module is closed
 	end  context.CancelFunc
@@ -115,6 +118,7 @@ func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descrip
 
 	began := time.Now()
 	result, err := m.callGuest(ctx, inv, d, until.or(within(m.limits.CallTime)))
+	m.renewWhenDue(began)
 	if err != nil {
 		return abi.Result{}, failureOf(err)
 	}
@@ -265,6 +269,7 @@ func (m *Module) borrow(ctx context.Context, c *call, until deadline) (*guest, e
 	}
 	if from != nil {
 		g, err := m.newGuest(ctx, from)
+		from.release() // the guest's memory keeps what it needs
 		if err != nil {
 			return nil, c.failed(nil, err)
 		}

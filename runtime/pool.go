@@ -22,39 +22,51 @@ type pool struct {
 	sweep    *time.Timer
 }
 
-// open fills the pool with its first guest, in the state of the snapshot. It
-// reports false when the pool is closed; both are the caller's to free then.
+// open has the pool keep guests in the state of the snapshot, whose use it takes
+// over, and no others; the first is here. It reports false when the pool is
+// closed; both are the caller's to free then.
 func (p *pool) open(s *snapshot, first *guest) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed {
+		p.mu.Unlock()
 		return false
 	}
-	p.snapshot = s
+	old, others := p.snapshot, p.idle
+	p.snapshot, p.idle = s, nil
 	p.add(first)
+	p.mu.Unlock()
+	closeAll(others)
+	if old != nil {
+		old.release()
+	}
 	return true
 }
 
-// take gives a guest, if one waits, and the snapshot, if there is one.
+// take gives a guest, if one waits, or else a use of the snapshot, if there is
+// one.
 func (p *pool) take() (*guest, *snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
 	if last < 0 {
-		return nil, p.snapshot
+		if p.snapshot == nil {
+			return nil, nil
+		}
+		return nil, p.snapshot.retain()
 	}
 	g := p.idle[last]
 	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	return g, p.snapshot
+	return g, nil
 }
 
-// put gives a guest back that is in the snapshot's state. It reports false when
-// there is no place for it: the caller closes it.
+// put gives a guest back that is in the state of its snapshot. It reports false
+// when there is no place for it, or that is not the snapshot any more: the
+// caller closes it.
 func (p *pool) put(g *guest) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= p.most {
+	if p.closed || g.from != p.snapshot || len(p.idle) >= p.most {
 		return false
 	}
 	p.add(g)
@@ -109,7 +121,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 	p.drain()
 	if s != nil {
-		s.image.Free()
+		s.release()
 	}
 }
 

@@ -33,6 +33,12 @@ func fakeGuests(n int) (list []*guest) {
 	return list
 }
 
+func fakeSnapshot(image Image) *snapshot {
+	s := &snapshot{image: image}
+	s.users.Store(1)
+	return s
+}
+
 func closed(g *guest) int { return int(g.instance.(*fakeInstance).closed.Load()) }
 
 func TestPool(t *testing.T) {
@@ -42,15 +48,20 @@ func TestPool(t *testing.T) {
 	require.Nil(t, s, "not captured yet")
 
 	image := &fakeImage{}
-	snap := &snapshot{image: image}
+	snap := fakeSnapshot(image)
 	guests := fakeGuests(4)
+	for _, g := range guests {
+		g.from = snap
+	}
 	require.True(t, p.open(snap, guests[0]))
 	g, s = p.take()
 	require.Same(t, guests[0], g)
-	require.Same(t, snap, s)
+	require.Nil(t, s, "there is no need of it")
 	g, s = p.take()
 	require.Nil(t, g)
 	require.Same(t, snap, s, "to make one from")
+	require.Equal(t, int64(2), snap.users.Load())
+	s.release()
 
 	require.True(t, p.put(guests[0]))
 	require.True(t, p.put(guests[1]))
@@ -71,12 +82,47 @@ func TestPool(t *testing.T) {
 	require.Zero(t, closed(guests[2]), "it is still the caller's")
 }
 
+// With a new snapshot nobody gets the state of the old one any more, whose image
+// is freed once nobody makes a guest from it.
+func TestThePoolGoesOverToANewSnapshot(t *testing.T) {
+	p := pool{most: 10}
+	oldImage, newImage := &fakeImage{}, &fakeImage{}
+	old, next := fakeSnapshot(oldImage), fakeSnapshot(newImage)
+	guests := fakeGuests(4)
+	waits, runs, first, late := guests[0], guests[1], guests[2], guests[3]
+	waits.from, runs.from, first.from, late.from = old, old, next, old
+	require.True(t, p.open(old, runs))
+	g, _ := p.take()
+	require.Same(t, runs, g)
+	g, making := p.take()
+	require.Nil(t, g)
+	require.True(t, p.put(waits))
+
+	require.True(t, p.open(next, first))
+	require.Equal(t, 1, closed(waits))
+	require.False(t, p.put(runs), "it is of the old state")
+	require.Zero(t, oldImage.freed, "somebody makes a guest from it")
+	making.release()
+	require.Equal(t, 1, oldImage.freed)
+	require.False(t, p.put(late))
+
+	g, _ = p.take()
+	require.Same(t, first, g)
+	require.True(t, p.put(first))
+	p.close()
+	require.Equal(t, 1, closed(first))
+	require.Equal(t, 1, newImage.freed)
+	require.Equal(t, 1, oldImage.freed)
+}
+
 func TestThePoolShrinksWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool{most: 10}
+		snap := fakeSnapshot(&fakeImage{})
 		guests := fakeGuests(3)
-		require.True(t, p.open(&snapshot{image: &fakeImage{}}, guests[0]))
+		require.True(t, p.open(snap, guests[0]))
 		for _, g := range guests[1:] {
+			g.from = snap
 			time.Sleep(idleTime / 3)
 			require.True(t, p.put(g))
 		}
@@ -91,11 +137,14 @@ func TestThePoolShrinksWhenIdle(t *testing.T) {
 
 		// It begins anew, and ends with the pool.
 		again := fakeGuests(1)[0]
+		again.from = snap
 		require.True(t, p.put(again))
 		time.Sleep(idleTime + time.Second)
 		synctest.Wait()
 		require.Equal(t, 1, closed(again))
-		require.True(t, p.put(fakeGuests(1)[0]))
+		last := fakeGuests(1)[0]
+		last.from = snap
+		require.True(t, p.put(last))
 		p.close()
 	})
 }

@@ -21,12 +21,13 @@ type Runtime struct {
 	engine Engine
 	logger *slog.Logger
 
-	account *memory.Account     // of all instances and snapshots
-	warmups chan struct{}       // holds one token for each warm-up that runs
-	budget  *semaphore.Weighted // bytes that compilations may take
-	flights keyedLocks          // one compilation of the same file at a time
-	cache   Cache               // nil: nothing is kept on disk
-	keeper  Keeper              // nil: no cache, or nothing to keep
+	account  *memory.Account     // of all instances and snapshots
+	warmups  chan struct{}       // holds one token for each warm-up that runs
+	renewals chan struct{}       // holds a token while a module's state is captured again
+	budget   *semaphore.Weighted // bytes that compilations may take
+	flights  keyedLocks          // one compilation of the same file at a time
+	cache    Cache               // nil: nothing is kept on disk
+	keeper   Keeper              // nil: no cache, or nothing to keep
 
 	mu      sync.Mutex
 	closed  bool
@@ -64,12 +65,13 @@ func WithMemory(bytes int64) Option {
 // [Runtime.Close] closes both.
 func New(engine Engine, options ...Option) *Runtime {
 	r := &Runtime{
-		engine:  engine,
-		logger:  slog.Default(),
-		account: memory.NewAccount(DefaultMemory),
-		warmups: make(chan struct{}, goruntime.GOMAXPROCS(0)),
-		budget:  semaphore.NewWeighted(compileBudget),
-		modules: map[*Module]struct{}{},
+		engine:   engine,
+		logger:   slog.Default(),
+		account:  memory.NewAccount(DefaultMemory),
+		warmups:  make(chan struct{}, goruntime.GOMAXPROCS(0)),
+		renewals: make(chan struct{}, 1),
+		budget:   semaphore.NewWeighted(compileBudget),
+		modules:  map[*Module]struct{}{},
 	}
 	for _, option := range options {
 		option(r)

@@ -36,12 +36,16 @@ func (m *Module) settle(g *guest) {
 	if err == nil {
 		err = m.capture(g)
 	}
-	if err == nil || m.life.Err() != nil {
+	if m.life.Err() != nil {
 		return
 	}
-	m.stayFresh(fmt.Sprintf("its state could not be captured: %v", err))
-	m.logger.LogAttrs(m.life, slog.LevelWarn, "every call of the module gets a fresh instance",
-		slog.String("module", m.name), slog.Any("cause", err))
+	if err == nil {
+		m.renewal.captured()
+		return
+	}
+	m.setReset(fmt.Sprintf("%v: its state could not be captured yet: %v", memory.Fresh, err))
+	m.logger.LogAttrs(m.life, slog.LevelWarn, "every call of the module gets a fresh instance, until its state can be captured",
+		slog.String("module", m.name), slog.Any("cause", err), slog.Duration("tryAgainIn", m.renewal.failed()))
 }
 
 // warm gives a guest whose state is to be captured: the one it was given, after
@@ -69,7 +73,7 @@ func (m *Module) capture(g *guest) error {
 	}
 	if !m.guests.open(s, g) {
 		g.close()
-		s.image.Free()
+		s.release()
 	}
 	return nil
 }
@@ -155,8 +159,8 @@ func (m *Module) Reset() string {
 	return m.reset
 }
 
-func (m *Module) stayFresh(why string) {
+func (m *Module) setReset(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.reset = memory.Fresh.String() + ": " + why
+	m.reset = text
 }
