@@ -46,8 +46,8 @@ type blocking struct {
 
 // blockedAnswer is what the requester gets in place of what was blocked
 // (protocol.md §6 "Blocked").
-func (s *session) blockedAnswer(requester *peer, f *flight, b blocking) []byte {
-	details := s.Blocked.Details == DetailsAlways || s.Blocked.Details == DetailsAuto && s.Boundary.guards(requester.side)
+func (s *Session) blockedAnswer(requester Side, f *flight, b blocking) []byte {
+	details := s.Blocked.Details == DetailsAlways || s.Blocked.Details == DetailsAuto && s.Boundary.guards(requester)
 	data := b.appendData(nil, details)
 	code, text := codeInternal, textFailed
 	switch b.Reason {

@@ -16,7 +16,7 @@ import (
 var emptyObject = []byte("{}")
 
 // governs asks the governor's quick question.
-func (s *session) governs(event string, phase abi.Phase, initiator Side, version string) bool {
+func (s *Session) governs(event string, phase abi.Phase, initiator Side, version string) bool {
 	return s.Governor.Governs(Scope{event, phase, s.Boundary.Direction(initiator, phase), version})
 }
 
@@ -31,18 +31,18 @@ type requestWork struct {
 
 // requestWork finds out what is to be done about a request, and fills in what
 // the flight has to know of it.
-func (s *session) requestWork(from *peer, m *wire.Message, f *flight) (w requestWork, no *refused) {
+func (s *Session) requestWork(a *Arrival, m *wire.Message, f *flight) (w requestWork, no *refused) {
 	if strings.HasPrefix(m.Method, methodTaskPrefix) {
-		if no = s.taskRequest(from, m, f); no != nil {
+		if no = s.taskRequest(a.From, m, f); no != nil {
 			return w, no
 		}
 	}
-	f.version = s.negotiated(m.Params)
+	f.version = s.negotiated(m.Params, a.Version)
 	if abi.IsEvent(m.Method) {
 		f.governedAs = m.Method
-		w.decide = s.governs(m.Method, abi.Request, from.side, f.version)
+		w.decide = s.governs(m.Method, abi.Request, a.From, f.version)
 	}
-	if f.governedAs != "" && s.governs(f.governedAs, abi.Response, from.side, f.version) {
+	if f.governedAs != "" && s.governs(f.governedAs, abi.Response, a.From, f.version) {
 		w.strict = true
 		if f.payload = m.Params; f.payload == nil {
 			f.payload = emptyObject
@@ -50,7 +50,7 @@ func (s *session) requestWork(from *peer, m *wire.Message, f *flight) (w request
 			f.size += len(m.Raw)
 		}
 	}
-	if !w.decide && s.mayAnswer(from, m.Params, f.version) {
+	if !w.decide && s.mayAnswer(a.From, m.Params, f.version) {
 		parts, err := s.answerParts(m.Params)
 		if err != nil {
 			return w, refusedAnswer(err)
@@ -58,13 +58,13 @@ func (s *session) requestWork(from *peer, m *wire.Message, f *flight) (w request
 		w.decide = len(parts) > 0
 	}
 	w.strict = w.strict || w.decide
-	f.asTask = (w.strict || from.side == Backend) && m.Params != nil && has(m.Params, memberTask)
+	f.asTask = (w.strict || a.From == Backend) && m.Params != nil && has(m.Params, memberTask)
 	return w, nil
 }
 
 // mayAnswer says that params can hold answers that are governed.
-func (s *session) mayAnswer(from *peer, params []byte, version string) bool {
-	return from.side == Client && params != nil && s.governs(AnyEvent, abi.Response, Backend, version)
+func (s *Session) mayAnswer(from Side, params []byte, version string) bool {
+	return from == Client && params != nil && s.governs(AnyEvent, abi.Response, Backend, version)
 }
 
 func refusedAnswer(err error) *refused {
@@ -77,11 +77,11 @@ func refusedAnswer(err error) *refused {
 // taskRequest finds out what method made the task that a request asks about. A
 // client's task whose maker is unknown is a tools/call, the only request of a
 // client that can become one; one that the client holds is refused.
-func (s *session) taskRequest(from *peer, m *wire.Message, f *flight) *refused {
+func (s *Session) taskRequest(from Side, m *wire.Message, f *flight) *refused {
 	id, _ := wire.Get(m.Params, memberTaskID)
-	f.creator = s.names.task(from.side, text(id))
+	f.creator = s.names.task(from, text(id))
 	if f.creator == "" {
-		if from.side == Client {
+		if from == Client {
 			f.creator = abi.ToolsCall
 		} else if m.Method == methodTaskResult || m.Method == methodTaskGet {
 			return &refused{UnknownTask, codeInvalidParams, textUnknownTask}
@@ -99,13 +99,13 @@ func has(object []byte, name string) bool {
 }
 
 // responseCarrier says what the answer to a request can carry.
-func (s *session) responseCarrier(requester *peer, f *flight) carrier {
+func (s *Session) responseCarrier(requester Side, f *flight) carrier {
 	c := carrier{
-		initiator: requester.side,
-		requests:  requester.side == Client && s.governs(AnyEvent, abi.Request, Backend, f.version),
+		initiator: requester,
+		requests:  requester == Client && s.governs(AnyEvent, abi.Request, Backend, f.version),
 	}
 	if strings.HasPrefix(f.method, methodTaskPrefix) && f.method != methodTaskResult && f.creator != "" &&
-		s.governs(f.creator, abi.Response, requester.side, f.version) {
+		s.governs(f.creator, abi.Response, requester, f.version) {
 		c.result = f.creator
 	}
 	return c
@@ -114,16 +114,17 @@ func (s *session) responseCarrier(requester *peer, f *flight) carrier {
 func (c carrier) any() bool { return c.requests || c.result != "" }
 
 // responseWork says whether an answer has to be decided about.
-func (s *session) responseWork(requester *peer, m *wire.Message, f *flight) (bool, error) {
+func (s *Session) responseWork(requester Side, m *wire.Message, f *flight) (bool, error) {
 	if f.governedAs != "" && isObject(m.Result) &&
-		(f.asTask || requester.side == Backend || s.governs(AnyEvent, abi.Response, requester.side, f.version)) {
-		if id := taskOf(m.Result); id != "" {
-			if !s.names.addTask(requester.side, id, f.governedAs) {
-				return false, errTaskTaken
-			}
+		(f.asTask || requester == Backend || s.governs(AnyEvent, abi.Response, requester, f.version)) {
+		switch id, err := taskOf(m.Result); {
+		case err != nil:
+			return false, err
+		case id != "" && !s.names.addTask(requester, id, f.governedAs):
+			return false, errTaskTaken
 		}
 	}
-	if f.governedAs != "" && s.governs(f.governedAs, abi.Response, requester.side, f.version) {
+	if f.governedAs != "" && s.governs(f.governedAs, abi.Response, requester, f.version) {
 		return true, nil
 	}
 	c := s.responseCarrier(requester, f)
@@ -136,15 +137,15 @@ func (s *session) responseWork(requester *peer, m *wire.Message, f *flight) (boo
 
 // notificationWork says what a notification carries that has to be decided
 // about, nil for nothing, or why it must not pass.
-func (s *session) notificationWork(from *peer, m *wire.Message) (func([]byte) ([]part, error), Cause) {
+func (s *Session) notificationWork(a *Arrival, m *wire.Message) (func([]byte) ([]part, error), Cause) {
 	if !strings.HasPrefix(m.Method, notificationTaskPrefix) || m.Params == nil {
 		return nil, ""
 	}
-	requester := s.other(from)
-	version := s.negotiated(m.Params)
+	requester := s.other(a.From)
+	version := s.negotiated(m.Params, a.Version)
 	c := carrier{
 		initiator: requester.side,
-		requests:  from.side == Backend && s.governs(AnyEvent, abi.Request, Backend, version),
+		requests:  a.From == Backend && s.governs(AnyEvent, abi.Request, Backend, version),
 	}
 	at, err := find(m.Params, memberTaskID, memberResult)
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *session) notificationWork(from *peer, m *wire.Message) (func([]byte) ([
 
 // decider runs the plans for one message.
 type decider struct {
-	s   *session
+	s   *Session
 	ctx context.Context
 	at  time.Time
 	// request is what is kept of the request that the message answers.
@@ -187,31 +188,39 @@ type decider struct {
 	uncacheable bool
 }
 
-// start runs decide beside the stream, once there is room for it. The pump of
-// the side that sent the message waits for that room. With a flight, the
-// requester can stop it.
-func (s *session) start(from, requester *peer, f *flight, next state, at time.Time, size int, decide func(decider)) {
-	ctx, cancel := context.WithCancel(s.plans)
-	d := decider{s: s, ctx: ctx, at: at}
+// start makes room for a plan and gives what is to be done then. It waits for
+// that room. With a flight, the requester can stop the plan. It is false when
+// there will be no room any more; there is nothing to be done when the request
+// has been cancelled meanwhile.
+func (s *Session) start(ctx context.Context, a *Arrival, requester *party, f *flight, next state, size int, decide func(decider)) (rest func(), ok bool) {
+	own := ctx == s.plans
+	ctx, cancel := context.WithCancel(ctx)
+	d := decider{s: s, ctx: ctx, at: a.At}
 	if f != nil {
-		var ok bool
 		if d.request, ok = requester.asked.begin(f, next, cancel); !ok {
 			cancel()
-			return
+			return nil, true
 		}
 		d.version = f.version
 	} else {
-		d.version = s.negotiated(nil)
+		d.version = s.negotiated(nil, a.Version)
 	}
-	if !from.gate.enter(size) {
+	stop := func() bool { return true }
+	if !own {
+		stop = context.AfterFunc(s.plans, cancel)
+	}
+	gate := s.party(a.From).gate
+	if !gate.enter(ctx, size) {
+		stop()
 		cancel()
-		return
+		return nil, false
 	}
-	go func() {
-		defer from.gate.leave(size)
+	return func() {
+		defer gate.leave(size)
 		defer cancel()
+		defer stop()
 		decide(d)
-	}()
+	}, true
 }
 
 // govern asks the governor about one payload. The payload it gives back is
@@ -306,7 +315,8 @@ func (d *decider) inside(b []byte, find func([]byte) ([]part, error)) ([]byte, *
 }
 
 // decideRequest decides about a request and passes it on or answers it.
-func (s *session) decideRequest(d decider, from *peer, m *wire.Message, f *flight) {
+func (s *Session) decideRequest(d decider, a *Arrival, m *wire.Message, f *flight) {
+	from := s.party(a.From)
 	params := m.Params
 	if params == nil {
 		params = emptyObject
@@ -315,50 +325,47 @@ func (s *session) decideRequest(d decider, from *peer, m *wire.Message, f *fligh
 	var no *blocking
 	if abi.IsEvent(m.Method) {
 		if now, no = d.govern(m.Method, abi.Request, from.side, params, nil); no != nil {
-			s.finish(from, f, s.blockedAnswer(from, f, *no))
+			a.Lane.Answer(s.answer(from, f, s.blockedAnswer(a.From, f, *no), ""))
 			return
 		}
 	}
-	if s.mayAnswer(from, now, f.version) {
+	if s.mayAnswer(a.From, now, f.version) {
 		var err error
 		now, no, err = d.inside(now, s.answerParts)
 		if err != nil {
 			r := refusedAnswer(err)
-			s.discard(from, m.Kind, m.Method, Discard{Cause: r.cause, Detail: r.text})
-			s.finish(from, f, appendError(nil, f.id(), r.code, r.text))
+			s.discard(a.From, m.Kind, m.Method, Discard{Cause: r.cause, Detail: r.text})
+			a.Lane.Answer(s.answer(from, f, appendError(nil, f.id(), r.code, r.text), r.cause))
 			return
 		}
 		if no != nil {
 			no.mayHaveRun = false
-			s.finish(from, f, s.blockedAnswer(from, f, *no))
+			a.Lane.Answer(s.answer(from, f, s.blockedAnswer(a.From, f, *no), ""))
 			return
 		}
 	}
-	out := m.Raw
+	out := s.outgoing(m, m.Raw, m.Params)
 	if !bytes.Equal(now, params) {
-		out = m.WithParams(now)
+		out.Message, out.Params = m.WithParams(now), now
 	}
-	to := s.other(from)
-	to.write.Lock()
-	defer to.write.Unlock()
-	if from.asked.pass(f, now) {
-		s.sendLocked(to, out)
-	}
+	out.Ticket = Ticket{s, from, f}
+	out.step, out.from, out.flight, out.payload = passing, from, f, now
+	a.Lane.Forward(out)
 }
 
 // decideResponse decides about an answer and passes it on, or something else in
 // its place.
-func (s *session) decideResponse(d decider, requester *peer, m *wire.Message, f *flight) {
+func (s *Session) decideResponse(d decider, a *Arrival, requester *party, m *wire.Message, f *flight) {
 	now := m.Result
 	var no *blocking
 	if f.governedAs != "" {
 		now, no = d.govern(f.governedAs, abi.Response, requester.side, now, d.request)
 	}
-	if c := s.responseCarrier(requester, f); no == nil && c.any() {
+	if c := s.responseCarrier(requester.side, f); no == nil && c.any() {
 		var err error
 		if now, no, err = d.inside(now, s.parts(c)); err != nil {
-			s.discard(s.other(requester), m.Kind, f.method, Discard{Cause: BadResult, Detail: "what it carries is malformed"})
-			s.finish(requester, f, appendError(nil, f.id(), codeInternal, textBadAnswer))
+			s.discard(a.From, m.Kind, f.method, Discard{Cause: BadResult, Detail: "what it carries is malformed"})
+			a.Lane.Forward(s.answer(requester, f, appendError(nil, f.id(), codeInternal, textBadAnswer), ""))
 			return
 		}
 	}
@@ -368,27 +375,27 @@ func (s *session) decideResponse(d decider, requester *peer, m *wire.Message, f 
 	switch {
 	case no != nil:
 		no.mayHaveRun = f.isToolCall() || no.mayHaveRun
-		s.finish(requester, f, s.blockedAnswer(requester, f, *no))
+		a.Lane.Forward(s.answer(requester, f, s.blockedAnswer(requester.side, f, *no), ""))
 	case bytes.Equal(now, m.Result):
-		s.finish(requester, f, m.Raw)
+		a.Lane.Forward(s.passedAnswer(requester, f, m, m.Raw))
 	default:
-		s.finish(requester, f, m.WithResult(now))
+		a.Lane.Forward(s.passedAnswer(requester, f, m, m.WithResult(now)))
 	}
 }
 
 // decideNotification decides about what a notification carries. There is nobody
 // to answer: blocked, it is dropped.
-func (s *session) decideNotification(d decider, from *peer, m *wire.Message, find func([]byte) ([]part, error)) {
+func (s *Session) decideNotification(d decider, a *Arrival, m *wire.Message, find func([]byte) ([]part, error)) {
 	now, no, err := d.inside(m.Params, find)
 	switch {
 	case err != nil:
-		s.discard(from, m.Kind, m.Method, Discard{Cause: BadMessage})
+		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BadMessage})
 	case no != nil:
-		s.discard(from, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.reference})
+		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.reference})
 	case bytes.Equal(now, m.Params):
-		s.send(s.other(from), m.Raw)
+		a.Lane.Forward(s.outgoing(m, m.Raw, m.Params))
 	default:
-		s.send(s.other(from), m.WithParams(now))
+		a.Lane.Forward(s.outgoing(m, m.WithParams(now), now))
 	}
 }
 

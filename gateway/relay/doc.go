@@ -5,16 +5,21 @@
 //
 // # What it does
 //
-// [Run] reads both sides at once. It classifies each message by kind, event,
-// phase and direction, asks the governor, and writes. It keeps a table of the
-// requests in flight for each side, so that an id is never used twice at the
+// A [Session] is the core, whatever the transports are. It classifies each message
+// by kind, event, phase and direction, asks the governor, and says what is to be
+// written where, through the [Lane] that the message came on. It keeps a table of
+// the requests in flight for each side, so that an id is never used twice at the
 // same time, a response nobody asked for never passes, and nobody waits for a
 // peer that is gone. It finds what is governed inside other messages: task
 // results, the requests of an input-required result and the answers to them.
 //
+// [Run] is a session between two ends, each of them one stream in each direction:
+// it reads both at once. Transports that are no pair of streams, such as HTTP,
+// hand their messages to a session themselves (gateway/proxy).
+//
 // # Order
 //
-// Messages of one direction are written in the order in which they were read.
+// Between two ends, messages of one direction are written in the order in which they were read.
 // The exception is a message that a plan governs: it waits for its plan beside
 // the stream, and is written when the plan has released it. Nothing else waits
 // for it. A notifications/cancelled never passes the request it names: while

@@ -24,12 +24,18 @@ func newGate(limit, maxBytes int) *gate {
 }
 
 // enter waits for room and takes it. One message always has room, however
-// large. It is false when the gate was closed.
-func (g *gate) enter(size int) bool {
+// large. It is false when the gate was closed, or ctx ended before there was room.
+func (g *gate) enter(ctx context.Context, size int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for !g.closed && g.number > 0 && (g.number >= g.limit || g.bytes+size > g.maxBytes) {
-		g.changed.Wait()
+	if !g.closed && g.crowded(size) {
+		defer g.wakeAt(ctx)()
+		for !g.closed && g.crowded(size) && ctx.Err() == nil {
+			g.changed.Wait()
+		}
+		if ctx.Err() != nil {
+			return false
+		}
 	}
 	if g.closed {
 		return false
@@ -37,6 +43,19 @@ func (g *gate) enter(size int) bool {
 	g.number++
 	g.bytes += size
 	return true
+}
+
+func (g *gate) crowded(size int) bool {
+	return g.number > 0 && (g.number >= g.limit || g.bytes+size > g.maxBytes)
+}
+
+// wakeAt wakes those who wait when ctx ends. What it returns calls that off.
+func (g *gate) wakeAt(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.changed.Broadcast()
+	})
 }
 
 func (g *gate) leave(size int) {
@@ -57,12 +76,7 @@ func (g *gate) close() {
 
 // wait returns when nobody is inside, or false when ctx ends before.
 func (g *gate) wait(ctx context.Context) bool {
-	stop := context.AfterFunc(ctx, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.changed.Broadcast()
-	})
-	defer stop()
+	defer g.wakeAt(ctx)()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.number > 0 && ctx.Err() == nil {

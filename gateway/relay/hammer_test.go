@@ -153,15 +153,15 @@ func TestACancellationNeverPassesItsRequest(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	g := newGate(2, 10)
-	require.True(t, g.enter(100), "one message always has room")
+	require.True(t, g.enter(t.Context(), 100), "one message always has room")
 	got := make(chan bool)
-	go func() { got <- g.enter(1) }()
+	go func() { got <- g.enter(t.Context(), 1) }()
 	g.leave(100)
 	require.True(t, <-got)
 	ctx, cancel := context.WithCancel(t.Context())
 	go cancel()
 	require.False(t, g.wait(ctx))
-	go func() { got <- g.enter(10) }()
+	go func() { got <- g.enter(t.Context(), 10) }()
 	g.close()
 	require.False(t, <-got)
 	g.leave(1)

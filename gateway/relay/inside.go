@@ -24,6 +24,7 @@ const (
 	memberResult         = "result"
 	memberTask           = "task"
 	memberTaskID         = "taskId"
+	memberResultType     = "resultType"
 	memberMethod         = "method"
 	memberParams         = "params"
 )
@@ -119,7 +120,7 @@ func shift(parts []part, by int) []part {
 
 // requestParts gives the requests of an inputRequests object. They are those of
 // a server, whoever holds them.
-func (s *session) requestParts(b []byte) ([]part, error) {
+func (s *Session) requestParts(b []byte) ([]part, error) {
 	var parts []part
 	bad := false
 	err := each(b, func(name string, from, to int) bool {
@@ -136,7 +137,7 @@ func (s *session) requestParts(b []byte) ([]part, error) {
 	return parts, nil
 }
 
-func (s *session) requestPart(name string, b []byte) (*part, error) {
+func (s *Session) requestPart(name string, b []byte) (*part, error) {
 	if !isObject(b) {
 		return nil, errMalformed
 	}
@@ -168,7 +169,7 @@ func (s *session) requestPart(name string, b []byte) (*part, error) {
 // answerParts gives the answers of an inputResponses member in params. What an
 // answer is governed as is known from the request of that name, else from its
 // shape.
-func (s *session) answerParts(params []byte) ([]part, error) {
+func (s *Session) answerParts(params []byte) ([]part, error) {
 	at, err := find(params, memberInputResponses)
 	if err != nil || !at[0].is() {
 		return nil, err
@@ -228,7 +229,7 @@ type carrier struct {
 }
 
 // parts gives what the payload carries.
-func (s *session) parts(c carrier) func([]byte) ([]part, error) {
+func (s *Session) parts(c carrier) func([]byte) ([]part, error) {
 	return func(b []byte) ([]part, error) {
 		var parts []part
 		if c.requests {
@@ -270,18 +271,45 @@ func findObject(b []byte, name string) (span, error) {
 }
 
 // taskOf gives the id of the task that a result says was created: in the form
-// of 2025-11-25, {"task":{"taskId":…}}, or flat with a resultType.
-func taskOf(result []byte) string {
-	at, err := find(result, memberTask, memberTaskID, "resultType")
-	switch {
-	case err != nil:
-		return ""
-	case isObject(at[0].in(result)):
-		id, _ := wire.Get(at[0].in(result), memberTaskID)
-		return text(id)
-	case text(at[2].in(result)) == memberTask:
-		return text(at[1].in(result))
-	default:
-		return ""
+// of 2025-11-25, {"task":{"taskId":…}}, or flat with a resultType. It is an error
+// when a reader who does not care for case, or for which of two members counts,
+// would find a task that this one does not.
+func taskOf(result []byte) (string, error) {
+	at, err := find(result, memberTask, memberTaskID, memberResultType)
+	if err != nil {
+		if looksLikeTask(result) {
+			return "", errMalformed
+		}
+		return "", nil
 	}
+	switch {
+	case isObject(at[0].in(result)):
+		id, err := find(at[0].in(result), memberTaskID)
+		if err != nil {
+			return "", err
+		}
+		return text(id[0].in(at[0].in(result))), nil
+	case text(at[2].in(result)) == memberTask:
+		return text(at[1].in(result)), nil
+	default:
+		return "", nil
+	}
+}
+
+// looksLikeTask says that some member, in whatever spelling, makes the result
+// one that creates a task.
+func looksLikeTask(result []byte) (is bool) {
+	_ = wire.Members(result, func(name string, _, value []byte) bool {
+		switch {
+		case strings.EqualFold(name, memberResultType):
+			is = strings.EqualFold(text(value), memberTask)
+		case strings.EqualFold(name, memberTask) && isObject(value):
+			_ = wire.Members(value, func(name string, _, _ []byte) bool {
+				is = strings.EqualFold(name, memberTaskID)
+				return !is
+			})
+		}
+		return !is
+	})
+	return is
 }

@@ -220,3 +220,28 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 	require.Len(t, n.input("k"), maxMethods)
 }
+
+// A result that one reader takes for a task and another one does not would let
+// the task's result pass as that of another method.
+func TestTaskOf(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"task":{"taskId":"a"}}`:                         "a",
+		`{"resultType":"task","taskId":"a"}`:              "a",
+		`{"resultType":"complete","taskId":"a"}`:          "",
+		`{"task":"taskId"}`:                               "",
+		`{"taskID":"a"}`:                                  "",
+		`{"Task":{"ID":"a"}}`:                             "",
+		`{"task":{"taskId":"a"},"Task":{}}`:               "refused",
+		`{"Task":{"taskId":"a"}}`:                         "refused",
+		`{"task":{"TaskId":"a"}}`:                         "refused",
+		`{"task":{"taskId":"a","taskid":"b"}}`:            "refused",
+		`{"ResultType":"task","taskId":"a"}`:              "refused",
+		`{"resultType":"task","taskId":"a","TASKID":"b"}`: "refused",
+	} {
+		got, err := taskOf([]byte(result))
+		if err != nil {
+			got = "refused"
+		}
+		require.Equal(t, want, got, result)
+	}
+}

@@ -115,12 +115,12 @@ func TestWhatARequestKeepsIsBounded(t *testing.T) {
 		table := newTable(Limits{}.withDefaults())
 		f := &flight{key: "1", spelled: long, method: long, payload: []byte("{}"), size: 2002, state: asked}
 		require.Equal(t, entered, table.enter(f))
-		require.Equal(t, forward, table.withdraw("1"))
+		require.Equal(t, forward, table.withdraw("1", nil))
 		require.Equal(t, &flight{key: "1", state: marked}, table.flights["1"])
 		require.Zero(t, table.kept)
 		require.False(t, table.finish(f))
 		require.Equal(t, reused, table.enter(&flight{key: "1"}))
-		require.Equal(t, forward, table.withdraw("1"))
+		require.Equal(t, forward, table.withdraw("1", nil))
 		require.Equal(t, 1, table.marks)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // BackendGone is the error of a session whose backend ended first.
@@ -39,10 +41,6 @@ func (e *BackendGone) Error() string {
 // Unwrap gives the error of the read.
 func (e *BackendGone) Unwrap() error { return e.Err }
 
-// ErrTooManyMarks ends a session in which one side has cancelled more requests
-// than are remembered (protocol.md §6).
-var ErrTooManyMarks = errors.New("too many cancelled requests in one session")
-
 // Run relays between two ends until one of them is done, then closes both.
 //
 // When the client has nothing more to say, what it asked for is still decided,
@@ -57,39 +55,25 @@ var ErrTooManyMarks = errors.New("too many cancelled requests in one session")
 // their Read and Write return.
 func Run(ctx context.Context, client, backend End, o Options) error {
 	o = o.withDefaults()
-	s := &session{
-		Options: o,
-		client:  newPeer(Client, client, o.Limits),
-		backend: newPeer(Backend, backend, o.Limits),
-		fatal:   make(chan error, 1),
-		names:   newNames(o.Limits.Names),
+	s := NewSession(o)
+	r := &run{
+		Session: s,
+		client:  newPeer(s.client, client),
+		backend: newPeer(s.backend, backend),
 	}
-	s.plans, s.stopPlans = context.WithCancel(context.WithoutCancel(ctx))
-	return s.run(ctx)
+	return r.run(ctx)
 }
 
-// session is one client and one backend.
-type session struct {
-	Options
+// run is a session between two ends.
+type run struct {
+	*Session
 	client, backend *peer
-	names           *names
-	// version is the negotiated protocol version, once known.
-	version atomic.Pointer[string]
-
-	// plans is the context of all plans.
-	plans     context.Context
-	stopPlans context.CancelFunc
-	// fatal takes the first reason to end the session at once.
-	fatal chan error
 }
 
-// peer is one side: its end, the requests it has made, and the plans of the
-// messages that came from it.
+// peer is one side with its end.
 type peer struct {
-	side  Side
-	end   End
-	asked *table
-	gate  *gate
+	*party
+	end End
 
 	// write serialises messages to this peer, and what must be decided in the
 	// moment of writing.
@@ -103,41 +87,85 @@ type peer struct {
 	readErr error
 }
 
-func newPeer(side Side, end End, l Limits) *peer {
-	return &peer{
-		side: side, end: end, asked: newTable(l), gate: newGate(l.Plans, l.PlanBytes),
-		deaf: make(chan struct{}), ended: make(chan struct{}),
+func newPeer(p *party, end End) *peer {
+	return &peer{party: p, end: end, deaf: make(chan struct{}), ended: make(chan struct{})}
+}
+
+func (r *run) across(p *peer) *peer {
+	if p == r.client {
+		return r.backend
+	}
+	return r.client
+}
+
+// pump moves what one side sends until there is nothing more.
+func (r *run) pump(from *peer) {
+	lane := &direct{run: r, from: from, to: r.across(from)}
+	for {
+		raw, err := from.end.Read()
+		a := Arrival{From: from.side, Raw: raw, At: time.Now(), Lane: lane}
+		if err != nil {
+			var long *wire.TooLong
+			if errors.As(err, &long) {
+				from.spoke.Store(true)
+				r.HandleTooLong(a, long)
+				continue
+			}
+			from.readErr = err
+			close(from.ended)
+			return
+		}
+		from.spoke.Store(true)
+		if rest := r.Handle(r.plans, a); rest != nil {
+			go rest()
+		}
 	}
 }
 
-func (s *session) other(p *peer) *peer {
-	if p == s.client {
-		return s.backend
-	}
-	return s.client
+// direct is the lane of all messages from one end.
+type direct struct {
+	*run
+	from, to *peer
 }
 
-// send writes one message.
-func (s *session) send(to *peer, message []byte) {
+// Forward writes to the other end.
+func (d *direct) Forward(out Outgoing) { d.deliver(d.to, out) }
+
+// Answer writes back.
+func (d *direct) Answer(out Outgoing) { d.deliver(d.from, out) }
+
+// deliver writes what is still to be written.
+func (r *run) deliver(to *peer, out Outgoing) {
 	to.write.Lock()
 	defer to.write.Unlock()
-	s.sendLocked(to, message)
+	if out.Commit() {
+		r.sendLocked(to, out.Message)
+	}
+}
+
+var _ Lane = (*direct)(nil)
+
+// send writes one message.
+func (r *run) send(to *peer, message []byte) {
+	to.write.Lock()
+	defer to.write.Unlock()
+	r.sendLocked(to, message)
 }
 
 // sendLocked writes one message while to.write is held. A peer that cannot be
-// written to takes nothing more; the session then ends by what [session.run]
+// written to takes nothing more; the session then ends by what [run.run]
 // makes of it.
-func (s *session) sendLocked(to *peer, message []byte) {
+func (r *run) sendLocked(to *peer, message []byte) {
 	select {
 	case <-to.deaf:
 		return
 	default:
 	}
-	stalled := time.AfterFunc(s.Stall, func() { s.giveUp(to, errStalled) })
+	stalled := time.AfterFunc(r.Stall, func() { r.giveUp(to, errStalled) })
 	err := to.end.Write(message)
 	stalled.Stop()
 	if err != nil {
-		s.giveUp(to, err)
+		r.giveUp(to, err)
 	}
 }
 
@@ -145,53 +173,46 @@ var errStalled = errors.New("it has not read for too long")
 
 // giveUp says that a peer takes nothing more. A write to it that is under way
 // ends when the session does.
-func (s *session) giveUp(to *peer, err error) {
+func (r *run) giveUp(to *peer, err error) {
 	to.deafOnce.Do(func() {
-		s.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
+		r.Logger.Debug("writing failed", "to", to.side.String(), "error", err)
 		close(to.deaf)
 	})
 }
 
-// fail ends the session at once.
-func (s *session) fail(err error) {
-	select {
-	case s.fatal <- err:
-	default:
-	}
-}
-
-func (s *session) run(ctx context.Context) error {
-	go s.pump(s.client)
-	go s.pump(s.backend)
+func (r *run) run(ctx context.Context) error {
+	go r.pump(r.client)
+	go r.pump(r.backend)
 
 	var err error
 	select {
-	case <-s.client.ended:
-		if s.client.readErr != io.EOF {
-			err = fmt.Errorf("reading from the client: %w", s.client.readErr)
+	case <-r.client.ended:
+		if r.client.readErr != io.EOF {
+			err = fmt.Errorf("reading from the client: %w", r.client.readErr)
 		}
-		s.finishClient(ctx)
-	case <-s.client.deaf:
+		r.finishClient(ctx)
+	case <-r.client.deaf:
 		err = errors.New("the client does not take messages any more")
-	case <-s.backend.ended:
-		err = s.backendGone(ctx, s.backend.readErr)
-	case <-s.backend.deaf:
+	case <-r.backend.ended:
+		err = r.backendGone(ctx, r.backend.readErr)
+	case <-r.backend.deaf:
 		// What it still said before it went is worth reading.
 		readErr := errors.New("it does not take messages any more")
-		if waitFor(ctx, s.Grace, s.backend.ended) {
-			readErr = s.backend.readErr
+		if waitFor(ctx, r.Grace, r.backend.ended) {
+			readErr = r.backend.readErr
 		}
-		err = s.backendGone(ctx, readErr)
-	case err = <-s.fatal:
+		err = r.backendGone(ctx, readErr)
+	case <-r.Overflow():
+		err = ErrTooManyMarks
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-		s.client.asked.shut()
-		grace, stop := context.WithTimeout(context.Background(), s.Grace)
-		s.client.gate.wait(grace)
-		s.backend.gate.wait(grace)
+		r.client.asked.shut()
+		grace, stop := context.WithTimeout(context.Background(), r.Grace)
+		r.client.gate.wait(grace)
+		r.backend.gate.wait(grace)
 		stop()
 	}
-	s.end()
+	r.end()
 	return err
 }
 
@@ -209,60 +230,60 @@ func waitFor(ctx context.Context, d time.Duration, closed chan struct{}) bool {
 }
 
 // finishClient serves what the client asked before it closed its side.
-func (s *session) finishClient(ctx context.Context) {
-	defer s.within(ctx, s.Drain+s.Grace)()
-	drain, stop := context.WithTimeout(ctx, s.Drain)
+func (r *run) finishClient(ctx context.Context) {
+	defer r.within(ctx, r.Drain+r.Grace)()
+	drain, stop := context.WithTimeout(ctx, r.Drain)
 	defer stop()
 	go func() {
 		// Without an answer or somebody who takes it there is nothing to wait for.
 		select {
-		case <-s.client.deaf:
+		case <-r.client.deaf:
 			stop()
-		case <-s.backend.ended:
+		case <-r.backend.ended:
 			stop()
 		case <-drain.Done():
 		}
 	}()
-	s.client.gate.wait(drain)
-	s.client.asked.shut()
+	r.client.gate.wait(drain)
+	r.client.asked.shut()
 	// Whatever the backend asked of the client, there will be no answer.
-	s.failOpen(s.backend, codeInternal, textClientGone)
-	s.closeWrite(s.backend)
+	r.failOpen(r.backend, codeInternal, textClientGone)
+	r.closeWrite(r.backend)
 	select {
-	case <-s.client.asked.empty():
-	case <-s.backend.ended:
-		if err := s.backendGone(ctx, s.backend.readErr); err.Open > 0 {
-			s.Logger.Warn("the client has closed its side", "error", err)
+	case <-r.client.asked.empty():
+	case <-r.backend.ended:
+		if err := r.backendGone(ctx, r.backend.readErr); err.Open > 0 {
+			r.Logger.Warn("the client has closed its side", "error", err)
 		}
 	case <-drain.Done():
 	}
 }
 
 // backendGone answers what the backend has left open.
-func (s *session) backendGone(ctx context.Context, readErr error) *BackendGone {
-	gone := &BackendGone{Spoke: s.backend.spoke.Load()}
+func (r *run) backendGone(ctx context.Context, readErr error) *BackendGone {
+	gone := &BackendGone{Spoke: r.backend.spoke.Load()}
 	if readErr != io.EOF {
 		gone.Err = readErr
 	}
-	defer s.within(ctx, s.Drain+s.Grace)()
+	defer r.within(ctx, r.Drain+r.Grace)()
 	// Answers that have arrived are still decided about and delivered.
-	drain, stop := context.WithTimeout(ctx, s.Drain)
+	drain, stop := context.WithTimeout(ctx, r.Drain)
 	defer stop()
-	s.backend.gate.wait(drain)
-	gone.Open = s.failOpen(s.client, codeInternal, textBackendGone)
+	r.backend.gate.wait(drain)
+	gone.Open = r.failOpen(r.client, codeInternal, textBackendGone)
 	return gone
 }
 
 // within closes both ends when what follows takes longer than d, or longer than
 // the grace once ctx has ended: a peer that does not read must not keep the
 // session. What it returns calls that off.
-func (s *session) within(ctx context.Context, d time.Duration) (stop func()) {
+func (r *run) within(ctx context.Context, d time.Duration) (stop func()) {
 	closeBoth := func() {
-		s.backend.end.Close()
-		s.client.end.Close()
+		r.backend.end.Close()
+		r.client.end.Close()
 	}
 	late := time.AfterFunc(d, closeBoth)
-	stopWatch := context.AfterFunc(ctx, func() { late.Reset(min(d, s.Grace)) })
+	stopWatch := context.AfterFunc(ctx, func() { late.Reset(min(d, r.Grace)) })
 	return func() {
 		stopWatch()
 		late.Stop()
@@ -270,40 +291,40 @@ func (s *session) within(ctx context.Context, d time.Duration) (stop func()) {
 }
 
 // end stops everything.
-func (s *session) end() {
-	stop := s.within(context.Background(), 2*s.Grace)
-	s.failOpen(s.client, codeInternal, textClosing)
-	s.failOpen(s.backend, codeInternal, textClosing)
-	s.closeWrite(s.backend)
-	s.stopPlans()
-	s.client.gate.close()
-	s.backend.gate.close()
-	waitFor(context.Background(), s.Leave, s.backend.ended)
+func (r *run) end() {
+	stop := r.within(context.Background(), 2*r.Grace)
+	r.failOpen(r.client, codeInternal, textClosing)
+	r.failOpen(r.backend, codeInternal, textClosing)
+	r.closeWrite(r.backend)
+	r.stopPlans()
+	r.client.gate.close()
+	r.backend.gate.close()
+	waitFor(context.Background(), r.Leave, r.backend.ended)
 	stop()
-	for _, p := range []*peer{s.backend, s.client} {
+	for _, p := range []*peer{r.backend, r.client} {
 		if err := p.end.Close(); err != nil {
-			s.Logger.Debug("closing failed", "side", p.side.String(), "error", err)
+			r.Logger.Debug("closing failed", "side", p.side.String(), "error", err)
 		}
 	}
-	<-s.backend.ended
-	<-s.client.ended
-	s.client.gate.wait(context.Background())
-	s.backend.gate.wait(context.Background())
+	<-r.backend.ended
+	<-r.client.ended
+	r.client.gate.wait(context.Background())
+	r.backend.gate.wait(context.Background())
 }
 
-func (s *session) closeWrite(p *peer) {
+func (r *run) closeWrite(p *peer) {
 	p.write.Lock()
 	defer p.write.Unlock()
 	if err := p.end.CloseWrite(); err != nil {
-		s.Logger.Debug("closing the write side failed", "side", p.side.String(), "error", err)
+		r.Logger.Debug("closing the write side failed", "side", p.side.String(), "error", err)
 	}
 }
 
 // failOpen answers every open request of a side with an error.
-func (s *session) failOpen(p *peer, code int, text string) int {
+func (r *run) failOpen(p *peer, code int, text string) int {
 	open := p.asked.abandon()
 	for _, f := range open {
-		s.send(p, appendError(nil, f.id(), code, text))
+		r.send(p, appendError(nil, f.id(), code, text))
 	}
 	return len(open)
 }

@@ -143,6 +143,20 @@ func (t *table) begin(f *flight, next state, cancel context.CancelFunc) (payload
 	return f.payload, true
 }
 
+// waits says that a request is in the table and its requester waits.
+func (t *table) waits(f *flight) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return f.state != marked && f.state != done
+}
+
+// open is how many requests wait for their answers.
+func (t *table) open() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.flights) - t.marks
+}
+
 // finish ends a request that is about to get its answer. It is false when there
 // must be none.
 func (t *table) finish(f *flight) bool {
@@ -177,13 +191,14 @@ const (
 	tooMany              // there is no room for another mark
 )
 
-// withdraw marks the request as cancelled and stops its plan.
-func (t *table) withdraw(key string) cancellation {
+// withdraw marks the request as cancelled and stops its plan. With a flight it is
+// that request and no other one.
+func (t *table) withdraw(key string, only *flight) cancellation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := t.flights[key]
 	switch {
-	case f == nil:
+	case f == nil || only != nil && f != only:
 		return forward
 	case f.state == marked:
 		if f.unseen {

@@ -7,23 +7,25 @@ import "github.com/weir-mcp/weir/internal/wire"
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
 // negotiated is the protocol version that counts for a request: that of the
-// session, else the one the request names, else none. The session's comes
-// first, so that no single request can talk itself out of a plan.
-func (s *session) negotiated(params []byte) string {
+// session, else the one the request names, else the one its transport names, else
+// none. The session's comes first, so that no single request can talk itself out of a plan.
+func (s *Session) negotiated(params []byte, transport string) string {
 	if v := s.version.Load(); v != nil {
 		return *v
 	}
-	if params == nil {
-		return ""
+	if params != nil {
+		raw, _ := wire.Get(params, "_meta", metaVersion)
+		if v := version(raw); v != "" {
+			return v
+		}
 	}
-	raw, _ := wire.Get(params, "_meta", metaVersion)
-	return version(raw)
+	return date(transport)
 }
 
 // observe learns the protocol version from the result of a handshake: the one
 // that initialize settled, or the one that server/discover was asked under, if
 // the backend supports it.
-func (s *session) observe(f *flight, m *wire.Message) {
+func (s *Session) observe(f *flight, m *wire.Message) {
 	var v string
 	switch f.method {
 	case methodInitialize:
@@ -44,8 +46,9 @@ func (s *session) observe(f *flight, m *wire.Message) {
 }
 
 // version reads a protocol version, which is a date; anything else is unknown.
-func version(raw []byte) string {
-	v := text(raw)
+func version(raw []byte) string { return date(text(raw)) }
+
+func date(v string) string {
 	if len(v) != len("2025-11-25") {
 		return ""
 	}
