@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"guest/guesttest":                {"abi", "guest"},
 	"internal/wire":                  {},
 	"internal/sse":                   {"internal/wire"},
+	"internal/mirror":                {"abi", "internal/wire"},
 	"internal/leak":                  {},
 	"internal/logbook":               {},
 	"internal/need":                  {},
@@ -57,7 +58,7 @@ var arrows = map[string][]string{
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
-var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "runtime/meter", "runtime/store", "runtime/trust"}
+var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "internal/mirror", "runtime/meter", "runtime/store", "runtime/trust"}
 
 type listed struct {
 	ImportPath, Name, Dir, Doc string
