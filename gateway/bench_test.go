@@ -97,7 +97,10 @@ func copyLines(in io.Reader, out io.Writer) {
 }
 
 func gatewayProcess(list ...*hosts.Host) {
-	g := gateway.New(gateway.Options{Hosts: hosts.NewSet(list, hosts.SetOptions{}), Logger: slog.New(slog.DiscardHandler)})
+	g, err := gateway.New(gateway.Options{ChainOptions: gateway.ChainOptions{Hosts: hosts.NewSet(list, hosts.SetOptions{}), Logger: slog.New(slog.DiscardHandler)}})
+	if err != nil {
+		panic(err)
+	}
 	if err := g.Serve(context.Background(), relay.Stdio(os.Stdin, os.Stdout, gateway.DefaultClientLimit), childBackend()); err != nil {
 		panic(err)
 	}

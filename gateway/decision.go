@@ -13,7 +13,6 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
-	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -24,7 +23,7 @@ func clip(s string) string { return wire.Clip(s, longWord) }
 
 // logDecision writes the record of one governed phase: never a payload, and of
 // a request no more than what it is about.
-func (g *Gateway) logDecision(op *relay.Operation, out *chain.Outcome) {
+func (c *Chain) logDecision(op *Operation, out *Outcome) {
 	level, text := slog.LevelInfo, "released"
 	switch {
 	case out.Status == abi.StatusCancelled:
@@ -32,7 +31,7 @@ func (g *Gateway) logDecision(op *relay.Operation, out *chain.Outcome) {
 	case !out.Released():
 		level, text = slog.LevelWarn, "blocked"
 	}
-	if !g.log.Enabled(context.Background(), level) {
+	if !c.log.Enabled(context.Background(), level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -45,11 +44,19 @@ func (g *Gateway) logDecision(op *relay.Operation, out *chain.Outcome) {
 	if about := subject(op); about != "" {
 		attrs = append(attrs, slog.String("name", about))
 	}
-	if op.Session != "" {
-		attrs = append(attrs, slog.String("session", shortHash(op.Session)))
+	if op.Server != "" {
+		attrs = append(attrs, slog.String("server", clip(op.Server)))
 	}
-	if op.Principal != nil {
-		attrs = append(attrs, slog.String("principal", clip(op.Principal.Type+":"+op.Principal.ID)))
+	if v := op.Context; v != nil {
+		if v.SessionID != "" {
+			attrs = append(attrs, slog.String("session", shortHash(v.SessionID)))
+		}
+		if v.Principal != nil {
+			attrs = append(attrs, slog.String("principal", clip(v.Principal.Type+":"+v.Principal.ID)))
+		}
+		if v.TraceID != "" {
+			attrs = append(attrs, slog.String("trace", clip(v.TraceID)))
+		}
 	}
 	attrs = append(attrs, slog.String("status", string(out.Status)))
 	if a := out.Aborted; a != nil {
@@ -60,15 +67,15 @@ func (g *Gateway) logDecision(op *relay.Operation, out *chain.Outcome) {
 	}
 	attrs = append(attrs,
 		slog.Bool("modified", out.Modified),
-		slog.Any("plan", g.steps(out)),
+		slog.Any("plan", c.steps(out)),
 		slog.Float64("ms", ms(out.TotalDuration)),
 		slog.Int("bytes", len(op.Payload)),
 	)
-	g.log.LogAttrs(context.Background(), level, text, attrs...)
+	c.log.LogAttrs(context.Background(), level, text, attrs...)
 }
 
 // logSink writes what went wrong with a sink after its operation.
-func (g *Gateway) logSink(r chain.SinkReport) {
+func (c *Chain) logSink(r chain.SinkReport) {
 	if r.Effect != chain.EffectLost {
 		return
 	}
@@ -79,7 +86,7 @@ func (g *Gateway) logSink(r chain.SinkReport) {
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("error", clip(r.Err.Error())))
 	}
-	g.log.LogAttrs(context.Background(), slog.LevelWarn, "a sink did not record", attrs...)
+	c.log.LogAttrs(context.Background(), slog.LevelWarn, "a sink did not record", attrs...)
 }
 
 // step is one interceptor's part in a decision.
@@ -116,7 +123,7 @@ func (s steps) MarshalText() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-func (g *Gateway) steps(out *chain.Outcome) steps {
+func (c *Chain) steps(out *Outcome) steps {
 	all := make(steps, len(out.Results))
 	for i := range out.Results {
 		r := &out.Results[i]
@@ -129,7 +136,7 @@ func (g *Gateway) steps(out *chain.Outcome) steps {
 		}
 		if r.Result != nil {
 			st.Severity = clip(string(r.Result.Severity))
-			if g.o.LogMessages {
+			if c.o.LogMessages {
 				for _, m := range r.Result.Messages {
 					st.Messages = append(st.Messages, clip(m.Message))
 				}
@@ -142,11 +149,8 @@ func (g *Gateway) steps(out *chain.Outcome) steps {
 
 // subject is the tool, prompt or resource that an operation is about. A URI is
 // shown without userinfo, query and fragment, where secrets stand.
-func subject(op *relay.Operation) string {
-	params := op.Payload
-	if op.Phase == abi.Response {
-		params = op.Request
-	}
+func subject(op *Operation) string {
+	params := op.params()
 	switch op.Event {
 	case abi.ToolsCall, abi.PromptsGet:
 		raw, _ := wire.Get(params, "name")
@@ -170,7 +174,9 @@ func subject(op *relay.Operation) string {
 	}
 }
 
-// shortHash names a session in the log without giving its id away.
+// shortHash names a session in the log without giving its id away: the first
+// twelve hexadecimal digits of its SHA-256. Whoever was told the id, as
+// context.sessionId, finds the records by it.
 func shortHash(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:6])

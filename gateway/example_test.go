@@ -19,11 +19,14 @@ func ExampleNew() {
 	quiet := slog.New(slog.DiscardHandler)
 	decide := func(policy *chain.Policy) {
 		local := hosts.InProcess("local", words(guard()), hosts.Options{Logger: quiet})
-		g := gateway.New(gateway.Options{
+		g, err := gateway.New(gateway.Options{ChainOptions: gateway.ChainOptions{
 			Hosts:  hosts.NewSet([]*hosts.Host{local}, hosts.SetOptions{}),
 			Policy: policy,
 			Logger: quiet,
-		})
+		}})
+		if err != nil {
+			panic(err)
+		}
 		defer g.Close(context.Background())
 		op := relay.Operation{
 			Scope:   relay.Scope{Event: abi.ToolsCall, Phase: abi.Request},

@@ -193,13 +193,23 @@ func decisions(t *testing.T, l *logbook.Book) []map[string]any {
 func newGateway(t *testing.T, s *set, adapt func(*gateway.Options)) (*gateway.Gateway, *logbook.Book) {
 	l := &logbook.Book{}
 	logger := l.JSON()
-	o := gateway.Options{Hosts: hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{Logger: logger})}, hosts.SetOptions{}), Logger: logger}
+	var o gateway.Options
+	o.Hosts, o.Logger = hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{Logger: logger})}, hosts.SetOptions{}), logger
 	if adapt != nil {
 		adapt(&o)
 	}
-	g := gateway.New(o)
+	g, err := gateway.New(o)
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, g.Close(context.Background())) })
 	return g, l
+}
+
+// gatewayOf is a gateway over hosts, which the test closes.
+func gatewayOf(t *testing.T, h gateway.Hosts, log slog.Handler) *gateway.Gateway {
+	t.Helper()
+	g, err := gateway.New(gateway.Options{ChainOptions: gateway.ChainOptions{Hosts: h, Logger: slog.New(log)}})
+	require.NoError(t, err)
+	return g
 }
 
 // connect joins a go-sdk client to a backend through the gateway.
@@ -442,7 +452,7 @@ func TestBackendThatFails(t *testing.T) {
 		hangUp()
 	})
 	t.Run("does not want to end", func(t *testing.T) {
-		g, _ := newGateway(t, words(), func(o *gateway.Options) { o.Grace = 10 * time.Millisecond })
+		g, _ := newGateway(t, words(), func(o *gateway.Options) { o.Relay.Grace = 10 * time.Millisecond })
 		_, lines, served, hangUp := raw(t, g, backend(t, "stubborn"))
 		_, err := lines.ReadString('\n')
 		require.NoError(t, err)
@@ -486,7 +496,7 @@ func TestGoverns(t *testing.T) {
 		for failOpen, want := range map[bool]bool{false: true, true: false} {
 			down.FailOpen = failOpen
 			down.Host = hosts.InProcess("h", words(), hosts.Options{})
-			g := gateway.New(gateway.Options{Hosts: downHosts{[]chain.Listing{down}}, Logger: slog.New(slog.DiscardHandler)})
+			g := gatewayOf(t, downHosts{[]chain.Listing{down}}, slog.DiscardHandler)
 			require.Equal(t, want, g.Governs(scope("tools/call", abi.Response)))
 			require.Equal(t, want, g.Governs(scope(relay.AnyEvent, abi.Response)))
 			require.ErrorContains(t, g.Ready(t.Context()), "down")
@@ -539,9 +549,9 @@ func TestTwoHostsAreOneChain(t *testing.T) {
 		return abi.Descriptor{Name: name, Type: abi.Mutation, Hooks: abi.On(abi.Request, "*"), PriorityHint: abi.Priority(priority)}
 	}
 	check := abi.Descriptor{Name: "check", Type: abi.Validation, Hooks: abi.On(abi.Request, "*")}
-	g := gateway.New(gateway.Options{Logger: slog.New(slog.DiscardHandler), Hosts: hosts.NewSet([]*hosts.Host{
+	g := gatewayOf(t, hosts.NewSet([]*hosts.Host{
 		host("one", add("add-late", 1000), add("add-same", 0), check), host("two", add("add-early", -1000), add("add-same", 0), check),
-	}, hosts.SetOptions{})})
+	}, hosts.SetOptions{}), slog.DiscardHandler)
 	d := g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "x/y", Phase: abi.Request}, Payload: []byte(`{"a":[0]}`), Arrived: time.Now()})
 	require.Nil(t, d.Block)
 	require.Equal(t, `{"a":[0,"add-early@two","add-same@one","add-same@two","add-late@one"]}`, string(d.Payload))
@@ -559,7 +569,7 @@ func TestSinksAreDrained(t *testing.T) {
 		return abi.Result{Type: abi.Sink, Interceptor: inv.Name, Phase: inv.Phase, Recorded: true}, nil
 	}
 	l := &logbook.Book{}
-	g := gateway.New(gateway.Options{Hosts: hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{})}, hosts.SetOptions{}), Logger: slog.New(slog.NewTextHandler(l, nil))})
+	g := gatewayOf(t, hosts.NewSet([]*hosts.Host{hosts.InProcess("local", s, hosts.Options{})}, hosts.SetOptions{}), slog.NewTextHandler(l, nil))
 	d := g.Govern(t.Context(), relay.Operation{Scope: relay.Scope{Event: "tools/call", Phase: abi.Request}, Payload: []byte(`{}`), Arrived: time.Now()})
 	require.Equal(t, relay.Decision{}, d)
 	require.Contains(t, l.String(), `plan="sink@local sink started`)

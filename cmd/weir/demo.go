@@ -167,8 +167,11 @@ func (h *demoHouse) tour(ctx context.Context, std streams) error {
 	}
 	defer a.close(ctx)
 	options := gatewayOptions(slog.New(slog.DiscardHandler), a, file)
-	options.Decided = tale.decided
-	g := gateway.New(options)
+	options.Observers = []gateway.Observer{{Decided: tale.decided}}
+	g, err := gateway.New(options)
+	if err != nil {
+		return err
+	}
 	defer g.Close(context.WithoutCancel(ctx))
 	if err := awaitReady(ctx, g); err != nil {
 		return err

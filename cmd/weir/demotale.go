@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/gateway"
 	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/wire"
@@ -55,7 +56,7 @@ func (t *demoTale) begin(title, tool string, arguments map[string]any) {
 }
 
 // decided writes down one governed phase of a tools/call.
-func (t *demoTale) decided(op relay.Operation, out *chain.Outcome) {
+func (t *demoTale) decided(op *gateway.Operation, out *gateway.Outcome) {
 	if op.Event != abi.ToolsCall {
 		return
 	}

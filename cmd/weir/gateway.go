@@ -75,7 +75,10 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 		return err
 	}
 	defer a.close(ctx)
-	g := gateway.New(gatewayOptions(log, a, file))
+	g, err := gateway.New(gatewayOptions(log, a, file))
+	if err != nil {
+		return err
+	}
 	defer func() {
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
@@ -133,17 +136,19 @@ func stdioFiles(std streams) (in, out *os.File, err error) {
 
 func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
 	o := gateway.Options{
-		Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
-		Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult},
+		ChainOptions: gateway.ChainOptions{
+			Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
+		},
+		Relay: relay.Options{Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
 	}
 	if file.Boundary == config.Server {
-		o.Boundary = relay.GuardBackend
+		o.Relay.Boundary = relay.GuardBackend
 	}
 	switch file.Blocked.Details {
 	case config.DetailsAlways:
-		o.Blocked.Details = relay.DetailsAlways
+		o.Relay.Blocked.Details = relay.DetailsAlways
 	case config.DetailsNever:
-		o.Blocked.Details = relay.DetailsNever
+		o.Relay.Blocked.Details = relay.DetailsNever
 	}
 	return o
 }

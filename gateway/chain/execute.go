@@ -27,6 +27,10 @@ type Operation struct {
 	// Timeout is the aggregate deadline of the plan (protocol.md §5). 0 is none,
 	// which leaves ctx's own.
 	Timeout time.Duration
+	// Hold is called for each sink that starts, and what it returns is called when
+	// that sink is done: for hosts that live no longer than they are used. It may
+	// be nil.
+	Hold func() (release func())
 }
 
 // DefaultAbandoned is the [Options.Abandoned] in force when it is 0.
@@ -237,7 +241,7 @@ func (r *run) sink(requester context.Context, payload json.RawMessage) {
 	}
 	for i := range r.plan.sinks {
 		s := &r.plan.sinks[i]
-		res := r.x.startSink(requester, r.plan, s, r.invocation(s, payload))
+		res := r.x.startSink(requester, r.plan, s, r.invocation(s, payload), r.op.Hold)
 		r.record(&res)
 	}
 }

@@ -152,8 +152,8 @@ func (s *Sinks) leave(key sinkKey) {
 }
 
 // startSink starts one sink, or says why not. ctx lends its values only: a sink
-// outlives the operation and its requester.
-func (x *Executor) startSink(ctx context.Context, plan *Plan, step *Step, inv abi.Invocation) StepResult {
+// outlives the operation and its requester. hold is [Operation.Hold].
+func (x *Executor) startSink(ctx context.Context, plan *Plan, step *Step, inv abi.Invocation, hold func() (release func())) StepResult {
 	s := x.sinks
 	report := SinkReport{Event: plan.event, Phase: plan.phase, Direction: plan.direction, StepResult: StepResult{
 		Name: step.Name, Host: step.Host, Type: step.Type, Mode: step.Mode.Value, FailOpen: step.FailOpen.Value, Effect: EffectStarted,
@@ -171,8 +171,13 @@ func (x *Executor) startSink(ctx context.Context, plan *Plan, step *Step, inv ab
 		return report.StepResult
 	}
 	started := report.StepResult
+	release := func() {}
+	if hold != nil {
+		release = hold()
+	}
 	go func() {
 		defer s.leave(key)
+		defer release()
 		limit := step.Timeout.Value
 		if limit <= 0 {
 			limit = s.o.Timeout

@@ -25,83 +25,35 @@ const (
 	textUnknownTask = "unknown task"
 	textBadAnswers  = "an answer in inputResponses is malformed or fits no request that was made"
 	textDuplicates  = "a governed message must not have duplicate member names"
-	textBlocked     = "blocked by an interceptor"
-	textFailed      = "blocked because an interceptor could not decide"
-	textUnlisted    = "blocked because an interceptor that may have a say is not available"
 )
 
 func appendError(dst, id []byte, code int, text string) []byte {
 	return wire.AppendFailure(dst, id, code, text, nil)
 }
 
-// blocking is a block with what the answer to the requester says of it.
-type blocking struct {
-	*Block
-	event     string
-	phase     abi.Phase
-	reference string
-	// mayHaveRun says that a tool may have done its work all the same.
-	mayHaveRun bool
-}
-
 // blockedAnswer is what the requester gets in place of what was blocked
 // (protocol.md §6 "Blocked").
-func (s *Session) blockedAnswer(requester Side, f *flight, b blocking) []byte {
-	details := s.Blocked.Details == DetailsAlways || s.Blocked.Details == DetailsAuto && s.Boundary.guards(requester)
-	data := b.appendData(nil, details)
-	code, text := codeInternal, textFailed
-	switch b.Reason {
-	case abi.StatusValidationFailed:
-		code, text = codeInvalidParams, textBlocked
-	case abi.StatusDiscoveryFailed:
-		text = textUnlisted
-	}
+func (s *Session) blockedAnswer(requester Side, f *flight, r Refusal) []byte {
+	details := s.Blocked.Details.Reach(s.Boundary, requester)
+	data := r.AppendData(nil, details)
 	if s.Blocked.ToolResult && f.isToolCall() && !f.asTask {
-		return wire.AppendResult(nil, f.id(), b.appendToolResult(nil, text, data, details))
+		return wire.AppendResult(nil, f.id(), r.appendToolResult(nil, data, details))
 	}
-	return wire.AppendFailure(nil, f.id(), code, text, data)
+	return wire.AppendFailure(nil, f.id(), r.Code(), r.Text(), data)
 }
 
 // isToolCall says that the requester waits for the result of a tool.
 func (f *flight) isToolCall() bool { return f.method == abi.ToolsCall || f.governedAs == abi.ToolsCall }
 
-// appendData appends error.data. An empty event is that of a message whose own
-// event never came to be known.
-func (b *blocking) appendData(dst []byte, details bool) []byte {
-	w := wire.OpenObject(dst)
-	w.String("reason", string(b.Reason))
-	w.String("reference", b.reference)
-	w.String("event", b.event)
-	w.String("phase", string(b.phase))
-	if b.mayHaveRun {
-		w.Bool("mayHaveRun", true)
-	}
-	if details {
-		w.OptString("interceptor", b.Interceptor)
-		if len(b.Messages) > 0 {
-			w.List("messages", len(b.Messages), func(dst []byte, i int) []byte { return appendMessage(dst, &b.Messages[i]) })
-		}
-	}
-	return w.Close()
-}
-
-func appendMessage(dst []byte, m *abi.Message) []byte {
-	w := wire.OpenObject(dst)
-	w.OptString("path", m.Path)
-	w.String("message", m.Message)
-	w.OptString("severity", string(m.Severity))
-	return w.Close()
-}
-
 // appendToolResult appends the alternative for tools/call: a result that a
 // model can read, with the same data under _meta.
-func (b *blocking) appendToolResult(dst []byte, text string, data []byte, details bool) []byte {
-	text += " (reference " + b.reference + ")"
-	if b.mayHaveRun {
+func (r *Refusal) appendToolResult(dst []byte, data []byte, details bool) []byte {
+	text := r.Error()
+	if r.MayHaveRun {
 		text += "; the tool may have run all the same"
 	}
 	if details {
-		for _, m := range b.Messages {
+		for _, m := range r.Messages {
 			text += "\n" + m.Message
 		}
 	}

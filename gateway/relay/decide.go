@@ -225,7 +225,7 @@ func (s *Session) start(ctx context.Context, a *Arrival, requester *party, f *fl
 
 // govern asks the governor about one payload. The payload it gives back is
 // p itself where nothing changed.
-func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, request []byte) ([]byte, *blocking) {
+func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, request []byte) ([]byte, *Refusal) {
 	op := Operation{
 		Scope:     Scope{event, phase, d.s.Boundary.Direction(initiator, phase), d.version},
 		Reference: rand.Text(),
@@ -251,7 +251,7 @@ func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, reque
 	})
 	d.uncacheable = d.uncacheable || v.Uncacheable
 	if v.Block != nil {
-		return nil, &blocking{Block: v.Block, event: event, phase: phase, reference: op.Reference, mayHaveRun: event == abi.ToolsCall && phase == abi.Response}
+		return nil, &Refusal{Block: v.Block, Event: event, Phase: phase, Reference: op.Reference, MayHaveRun: event == abi.ToolsCall && phase == abi.Response}
 	}
 	if v.Payload != nil {
 		return v.Payload, nil
@@ -271,7 +271,7 @@ func (d *decider) ask(op Operation) (v Decision) {
 }
 
 // inside decides about what the payload carries, part by part.
-func (d *decider) inside(b []byte, find func([]byte) ([]part, error)) ([]byte, *blocking, error) {
+func (d *decider) inside(b []byte, find func([]byte) ([]part, error)) ([]byte, *Refusal, error) {
 	parts, err := find(b)
 	if err != nil || len(parts) == 0 {
 		return b, nil, err
@@ -289,13 +289,13 @@ func (d *decider) inside(b []byte, find func([]byte) ([]part, error)) ([]byte, *
 		}
 		before := now
 		for _, event := range p.events {
-			var no *blocking
+			var no *Refusal
 			if now, no = d.govern(event, p.phase, p.initiator, now, nil); no != nil {
 				return nil, no, nil
 			}
 		}
 		if p.parts != nil {
-			var no *blocking
+			var no *Refusal
 			if now, no, err = d.inside(now, p.parts); no != nil || err != nil {
 				return nil, no, err
 			}
@@ -322,7 +322,7 @@ func (s *Session) decideRequest(d decider, a *Arrival, m *wire.Message, f *fligh
 		params = emptyObject
 	}
 	now := params
-	var no *blocking
+	var no *Refusal
 	if abi.IsEvent(m.Method) {
 		if now, no = d.govern(m.Method, abi.Request, from.side, params, nil); no != nil {
 			a.Lane.Answer(s.answer(from, f, s.blockedAnswer(a.From, f, *no), ""))
@@ -339,7 +339,7 @@ func (s *Session) decideRequest(d decider, a *Arrival, m *wire.Message, f *fligh
 			return
 		}
 		if no != nil {
-			no.mayHaveRun = false
+			no.MayHaveRun = false
 			a.Lane.Answer(s.answer(from, f, s.blockedAnswer(a.From, f, *no), ""))
 			return
 		}
@@ -357,7 +357,7 @@ func (s *Session) decideRequest(d decider, a *Arrival, m *wire.Message, f *fligh
 // its place.
 func (s *Session) decideResponse(d decider, a *Arrival, requester *party, m *wire.Message, f *flight) {
 	now := m.Result
-	var no *blocking
+	var no *Refusal
 	if f.governedAs != "" {
 		now, no = d.govern(f.governedAs, abi.Response, requester.side, now, d.request)
 	}
@@ -374,7 +374,7 @@ func (s *Session) decideResponse(d decider, a *Arrival, requester *party, m *wir
 	}
 	switch {
 	case no != nil:
-		no.mayHaveRun = f.isToolCall() || no.mayHaveRun
+		no.MayHaveRun = f.isToolCall() || no.MayHaveRun
 		a.Lane.Forward(s.answer(requester, f, s.blockedAnswer(requester.side, f, *no), ""))
 	case bytes.Equal(now, m.Result):
 		a.Lane.Forward(s.passedAnswer(requester, f, m, m.Raw))
@@ -391,7 +391,7 @@ func (s *Session) decideNotification(d decider, a *Arrival, m *wire.Message, fin
 	case err != nil:
 		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BadMessage})
 	case no != nil:
-		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.reference})
+		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.Reference})
 	case bytes.Equal(now, m.Params):
 		a.Lane.Forward(s.outgoing(m, m.Raw, m.Params))
 	default:

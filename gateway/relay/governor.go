@@ -61,6 +61,10 @@ type Operation struct {
 	// Session and Principal are those of [Options].
 	Session   string
 	Principal *abi.Principal
+	// Traceparent is the W3C Trace Context that the transport brought the message
+	// with, as it stands there and unchecked; empty where there is none. One in the
+	// _meta of params goes before it, and is the governor's to read.
+	Traceparent string
 	// Arrived is when the message was read: where aggregate deadlines start
 	// (protocol.md §5).
 	Arrived time.Time

@@ -57,6 +57,11 @@ const (
 	DetailsNever
 )
 
+// Reach says whether details reach a requester on the given side.
+func (d Details) Reach(b Boundary, requester Side) bool {
+	return d == DetailsAlways || d == DetailsAuto && b.guards(requester)
+}
+
 // Blocked says how blocked operations are answered.
 type Blocked struct {
 	Details Details

@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"internal/need":                  {},
 	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
+	"internal/tracecontext":          {},
 	"internal/filelock":              {},
 	"internal/private":               {},
 	"internal/guestbuild":            {"internal/filelock", "internal/private"},
@@ -49,7 +50,7 @@ var arrows = map[string][]string{
 	"gateway/chain":                  {"abi", "internal/wire"},
 	"gateway/hosts":                  {"abi", "internal/wire", "internal/processgroup", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
-	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "gateway/chain", "gateway/relay"},
+	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
@@ -58,7 +59,7 @@ var arrows = map[string][]string{
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
-var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "internal/mirror", "runtime/meter", "runtime/store", "runtime/trust"}
+var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "internal/mirror", "internal/tracecontext", "runtime/meter", "runtime/store", "runtime/trust"}
 
 type listed struct {
 	ImportPath, Name, Dir, Doc string
