@@ -51,6 +51,13 @@ func (m *Module) newRehearsal(input []byte) *call {
 	return c
 }
 
+// failedIn is failed in a stage before or beside the call itself.
+func (c *call) failedIn(stage string, g *guest, err error) *failure {
+	f := c.failed(g, err)
+	f.stage = stage
+	return f
+}
+
 // failed tells why a run in the guest came to nothing, with the guest's last
 // words. A guest that was refused memory or elements of a table and then dies
 // of whatever died of that.

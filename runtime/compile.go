@@ -55,7 +55,7 @@ func (r *Runtime) prepare(ctx context.Context, m *meter.Module, digest [sha256.S
 		return code, err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("the engine refused the module: %w", err)
+		return nil, nil, fmt.Errorf("the engine refused the module: %w", bounding(err))
 	}
 	if keep != nil {
 		r.keep(key, rewritten, keep)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/runtime/memory"
+	"github.com/weir-mcp/weir/runtime/meter"
 )
 
 // failure is why a run of a guest came to nothing. Host functions end a guest
@@ -18,10 +19,32 @@ type failure struct {
 	reason abi.Reason
 	cause  error
 	limit  time.Duration // for a timeout, 0 where it was a stranger's
+	stage  string        // what ran, where that was not the call itself
 }
 
-func (f *failure) Error() string { return f.cause.Error() }
+// Error names what ran, so that a call that fails in the start of its instance
+// is not looked for in the interceptor.
+func (f *failure) Error() string {
+	if f.stage == "" {
+		return f.cause.Error()
+	}
+	return f.stage + ": " + f.cause.Error()
+}
+
 func (f *failure) Unwrap() error { return f.cause }
+
+// stages are what of a module runs besides its calls, by the export that is
+// called for it.
+var stages = map[string]string{
+	meter.ExportStart:    "the start function",
+	abi.ExportInitialize: abi.ExportInitialize,
+	abi.ExportDescribe:   abi.ExportDescribe,
+	abi.ExportWarmup:     abi.ExportWarmup,
+	abi.ExportReseed:     abi.ExportReseed,
+}
+
+// stageInstance is the stage in which nothing of the module runs yet.
+const stageInstance = "making an instance"
 
 func failuref(reason abi.Reason, format string, args ...any) *failure {
 	return &failure{reason: reason, cause: fmt.Errorf(format, args...)}
@@ -106,7 +129,8 @@ func (d deadline) missed() *failure {
 // maxCause is how much of a guest's own words an error carries, in bytes.
 const maxCause = 4 << 10
 
-// boundedError is an error whose text is short and valid UTF-8.
+// boundedError is an error whose text is short, valid UTF-8 and one line: engines
+// tell where a guest trapped in many.
 type boundedError struct{ err error }
 
 func bounding(err error) error { return &boundedError{err} }
@@ -115,6 +139,7 @@ func (e *boundedError) Error() string { return boundedText(e.err.Error()) }
 func (e *boundedError) Unwrap() error { return e.err }
 
 func boundedText(s string) string {
+	s = oneLine(s)
 	if len(s) > maxCause {
 		s = s[:maxCause] + "…"
 	}
@@ -122,4 +147,26 @@ func boundedText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// oneLine joins the lines of a text.
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n") {
+		return s
+	}
+	var b strings.Builder
+	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continue
+		case b.Len() == 0:
+		case strings.HasSuffix(b.String(), ":"):
+			b.WriteByte(' ')
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

@@ -83,13 +83,13 @@ func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
 func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*guest, error) {
 	g, err := m.newGuest(ctx, nil)
 	if err != nil {
-		return nil, c.failed(nil, err)
+		return nil, c.failedIn(stageInstance, nil, err)
 	}
 	c.tank.fill(g.fuel, until, 0)
 	for _, export := range m.starts {
 		if _, err := callGuarded(ctx, g.instance, export); err != nil {
 			defer g.close()
-			return nil, c.failed(g, err)
+			return nil, c.failedIn(stages[export], g, err)
 		}
 	}
 	c.output, c.hasOutput = nil, false
@@ -100,14 +100,14 @@ func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*gues
 // call calls a function that returns a status, 0 for success.
 func (g *guest) call(ctx context.Context, c *call, export string, args ...uint64) error {
 	result, err := callGuarded(ctx, g.instance, export, args...)
+	if status := int32(result); err == nil && status != 0 {
+		err = failuref(abi.ReasonGuest, "%s returned %d", export, status)
+	}
+	if err == nil {
+		err = c.tank.settle()
+	}
 	if err != nil {
-		return c.failed(g, err)
-	}
-	if status := int32(result); status != 0 {
-		return c.failed(g, failuref(abi.ReasonGuest, "%s returned %d", export, status))
-	}
-	if err := c.tank.settle(); err != nil {
-		return c.failed(g, err)
+		return c.failedIn(stages[export], g, err)
 	}
 	return nil
 }

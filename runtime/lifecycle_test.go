@@ -300,7 +300,7 @@ func TestPanicsOfTheEngineAreCaught(t *testing.T) {
 func TestAnEngineThatOnlyFails(t *testing.T) {
 	r := runtime.New(failingEngine{})
 	_, err := tryLoad(r, wt.Allowing("guard"))
-	require.ErrorContains(t, err, "guest.wasm: describe failed (trap): no instance today")
+	require.ErrorContains(t, err, "guest.wasm: making an instance failed (trap): no instance today")
 	require.NoError(t, r.Close(context.Background()))
 }
 

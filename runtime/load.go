@@ -114,6 +114,7 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 		if exports[abi.ExportInitialize] {
 			m.starts = append(m.starts, abi.ExportInitialize)
 		}
+		m.uninitialized = exports[abi.ExportStart] && !exports[abi.ExportInitialize]
 	}
 	way, why := reset(flavour, rewritten, r.engine.Reset())
 	if way != memory.Fresh {
@@ -181,18 +182,30 @@ func (m *Module) describe(ctx context.Context) (*guest, error) {
 		m.descriptors, err = c.describedInterceptors()
 	} else if ctx.Err() != nil {
 		err = ctx.Err()
-	} else if f := failureOf(err); f.reason == abi.ReasonTimeout && until == late {
-		err = fmt.Errorf("describe did not end within %v, the limit for loading", late.limit)
-	} else if f.reason == abi.ReasonTimeout {
+	} else if f := failureOf(err); f.reason == abi.ReasonTimeout && until != late {
 		err = context.DeadlineExceeded
 	} else {
-		err = fmt.Errorf("describe failed (%s): %w", f.reason, f.cause)
+		err = m.unstarted(f)
 	}
 	if err != nil && g != nil {
 		g.close()
 		g = nil
 	}
 	return g, err
+}
+
+// unstarted says what a module failed in that does not come to serve.
+func (m *Module) unstarted(f *failure) error {
+	stage := cmp.Or(f.stage, argumentDescribe) // which is what a command is run for
+	if f.reason == abi.ReasonTimeout {
+		return fmt.Errorf("%s did not end within %v, the limit for loading", stage, f.limit)
+	}
+	hint := ""
+	if f.stage == abi.ExportDescribe && m.uninitialized {
+		hint = fmt.Sprintf("; it exports %s and no %s, so nothing has initialized it: in Go, build with -buildmode=c-shared",
+			abi.ExportStart, abi.ExportInitialize)
+	}
+	return fmt.Errorf("%s failed (%s): %w%s", stage, f.reason, f.cause, hint)
 }
 
 func (m *Module) askDescribe(ctx context.Context, c *call, until deadline) (*guest, error) {

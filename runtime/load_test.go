@@ -3,6 +3,9 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -180,34 +183,34 @@ func TestModulesThatAreRefused(t *testing.T) {
 
 		"start traps": {
 			wasm: with(func(r *wt.Reactor) { r.Start(r.Func("", "", wt.Unreachable)) }),
-			says: []string{"describe failed (trap)", "unreachable"},
+			says: []string{"guest.wasm: the start function failed (trap): ", "unreachable"},
 		},
 		"_initialize traps": {
 			wasm: with(func(r *wt.Reactor) { r.Export("_initialize", r.Func("", "", wt.Unreachable)) }),
-			says: []string{"describe failed (trap)", "unreachable"},
+			says: []string{"guest.wasm: _initialize failed (trap): ", "unreachable"},
 		},
 		"start never ends": {
 			wasm:  with(func(r *wt.Reactor) { r.Start(r.Func("", "", endless)) }),
 			limit: func(l *runtime.Limits) { l.LoadTime = 30 * time.Millisecond },
-			says:  []string{"describe did not end within 30ms, the limit for loading"},
+			says:  []string{"the start function did not end within 30ms, the limit for loading"},
 		},
 		"_initialize never ends": {
 			wasm:  with(func(r *wt.Reactor) { r.Export("_initialize", r.Func("", "", endless)) }),
 			limit: func(l *runtime.Limits) { l.LoadTime = 30 * time.Millisecond },
-			says:  []string{"describe did not end within 30ms, the limit for loading"},
+			says:  []string{"_initialize did not end within 30ms, the limit for loading"},
 		},
-		"describe exits": {
+		"_initialize exits": {
 			wasm: func() []byte {
 				r := wt.NewReactorWith(func(m *wt.Module) { m.Import("wasi_snapshot_preview1", "proc_exit", "i:") })
 				r.Export("_initialize", r.Func("", "", wt.I32(0), wt.Call(3)))
 				r.Invoke("", wt.I32(0))
 				return r.Bytes()
 			}(),
-			says: []string{"describe failed (exit): the guest called proc_exit(0)"},
+			says: []string{"_initialize failed (exit): the guest called proc_exit(0)"},
 		},
 		"data outside memory": {
 			wasm: with(func(r *wt.Reactor) { r.Data(4*64<<10, []byte("x")) }),
-			says: []string{"describe failed (trap)"},
+			says: []string{"making an instance failed (trap)"},
 		},
 
 		"describes nothing":    {wasm: describing(`{"interceptors":[]}`), says: []string{"registers no interceptor", "in init"}},
@@ -239,7 +242,7 @@ func TestModulesThatAreRefused(t *testing.T) {
 				m.Export("weir_describe", m.Func(":i", "", wt.I32(3)))
 				m.Export("weir_invoke", m.Func("i:i", "", wt.I32(0)))
 			}),
-			says: []string{"describe failed (guest): weir_describe returned 3"},
+			says: []string{"guest.wasm: weir_describe failed (guest): weir_describe returned 3"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,6 +257,7 @@ func TestModulesThatAreRefused(t *testing.T) {
 				require.ErrorAs(t, err, &refused)
 				require.Equal(t, "guest.wasm", refused.File)
 				require.ErrorContains(t, err, "guest.wasm: ")
+				require.NotContains(t, err.Error(), "\n")
 				for _, s := range c.says {
 					require.ErrorContains(t, err, s)
 				}
@@ -372,4 +376,86 @@ func grantsOf(f runtime.Facts) (grants []string) {
 		grants = append(grants, i.Grant)
 	}
 	return grants
+}
+
+// A Go program that is built as one, and not as a library, has a main that
+// nobody calls: the error says which flag it lacks.
+func TestAGoModuleBuiltAsAProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module guest\n\ngo 1.26\n",
+		"main.go": `package main
+
+//go:wasmexport weir_abi_v1
+func marker() {}
+
+//go:wasmexport weir_describe
+func describe() int32 { return 0 }
+
+//go:wasmexport weir_invoke
+func invoke(int32) int32 { return 0 }
+
+func main() {}
+`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	build := func(flags ...string) []byte {
+		out := filepath.Join(dir, "guest.wasm")
+		cmd := exec.Command("go", append(append([]string{"build"}, flags...), "-o", out, ".")...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWORK=off")
+		text, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", text)
+		wasm, err := os.ReadFile(out)
+		require.NoError(t, err)
+		return wasm
+	}
+	r := newRuntime(t, on{})
+	_, err := tryLoad(r, build())
+	require.ErrorContains(t, err, "guest.wasm: weir_describe failed (trap): ")
+	require.ErrorContains(t, err, "called before runtime initialization")
+	require.ErrorContains(t, err, "exports _start and no _initialize, so nothing has initialized it: in Go, build with -buildmode=c-shared")
+	require.NotContains(t, err.Error(), "\n")
+
+	_, err = tryLoad(r, build("-buildmode=c-shared"))
+	require.ErrorContains(t, err, "describe handed over nothing")
+	require.NotContains(t, err.Error(), "buildmode")
+}
+
+// What fails in the start of an instance that a call needs is told so, and not
+// of the interceptor.
+func TestFailuresNameTheirStage(t *testing.T) {
+	reseed := with(func(r *wt.Reactor) { r.Export(abi.ExportReseed, r.Func("I:", "", wt.Unreachable)) })
+	// Fresh for each call, since it writes to a table, and as likely as not to trap.
+	r := wt.NewReactorWith(func(m *wt.Module) { m.Import("wasi_snapshot_preview1", "random_get", "ii:i") }, wt.Validator("guard"))
+	r.Table(1)
+	r.Export(abi.ExportInitialize, r.Func("", "", wt.I32(0), wt.I32(1), wt.Call(3), wt.Drop,
+		wt.I32(0), wt.Load8(0), wt.I32(128), wt.I32DivU, wt.If(wt.Unreachable)))
+	r.Invoke("", wt.I32(0), wt.RefNullFunc, wt.TableSet0, r.Answer(`{"result":{"valid":true}}`))
+	unsteady := r.Bytes()
+
+	for stage, wasm := range map[string][]byte{abi.ExportReseed: reseed, abi.ExportInitialize: unsteady} {
+		t.Run(stage, func(t *testing.T) {
+			onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
+				m, err := tryLoad(r, wasm)
+				for range 100 {
+					if err == nil {
+						break
+					}
+					m, err = tryLoad(r, wasm)
+				}
+				require.NoError(t, err)
+				for range 100 {
+					if _, err = invoke(m, `{}`); err != nil {
+						break
+					}
+				}
+				e := requireReason(t, abi.ReasonTrap, err)
+				require.ErrorContains(t, e.Cause, stage+": ")
+				require.NotContains(t, e.Cause.Error(), "\n")
+				require.NotContains(t, e.Message(), stage)
+			})
+		})
+	}
 }

@@ -35,6 +35,10 @@ type Module struct {
 	descriptors []abi.Descriptor
 	byName      map[string]*abi.Descriptor
 
+	// uninitialized: a reactor that exports _start, which is never called, where
+	// others have _initialize.
+	uninitialized bool
+
 	slots   chan struct{} // holds one token for each running call
 	waiting atomic.Int64  // calls that wait for a slot
 	guests  pool
@@ -95,9 +99,9 @@ func (m *Module) Invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 		return result, nil
 	}
 	if f.reason == abi.ReasonTimeout {
-		return abi.Result{}, abi.TimedOut(inv.Name, inv.Phase, f.limit, f.cause)
+		return abi.Result{}, abi.TimedOut(inv.Name, inv.Phase, f.limit, f)
 	}
-	return abi.Result{}, abi.Failed(inv.Name, inv.Phase, f.reason, f.cause)
+	return abi.Result{}, abi.Failed(inv.Name, inv.Phase, f.reason, f)
 }
 
 func (m *Module) invoke(ctx context.Context, inv *abi.Invocation, d *abi.Descriptor) (abi.Result, *failure) {
@@ -231,7 +235,7 @@ func (m *Module) runCommand(ctx context.Context, c *call, until deadline, argume
 	c.args = []string{m.name, argument}
 	g, err := m.newGuest(ctx, nil)
 	if err != nil {
-		return c.failed(nil, err)
+		return c.failedIn(stageInstance, nil, err)
 	}
 	defer g.close()
 	c.tank.fill(g.fuel, until, budget)
@@ -253,7 +257,7 @@ func (m *Module) runCommand(ctx context.Context, c *call, until deadline, argume
 func (m *Module) enact(ctx context.Context, c *call, g *guest) error {
 	if m.reseed {
 		if _, err := callGuarded(ctx, g.instance, abi.ExportReseed, rand.Uint64()); err != nil {
-			return c.failed(g, err)
+			return c.failedIn(stages[abi.ExportReseed], g, err)
 		}
 	}
 	c.output, c.hasOutput = nil, false
@@ -271,7 +275,7 @@ func (m *Module) borrow(ctx context.Context, c *call, until deadline) (*guest, e
 		g, err := m.newGuest(ctx, from)
 		from.release() // the guest's memory keeps what it needs
 		if err != nil {
-			return nil, c.failed(nil, err)
+			return nil, c.failedIn(stageInstance, nil, err)
 		}
 		return g, nil
 	}

@@ -337,11 +337,11 @@ func stages(stage string, body ...[]byte) []byte {
 
 func TestLoadingIsStoppedToo(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-		for _, stage := range []string{"start", abi.ExportInitialize} {
+		for stage, named := range map[string]string{"start": "the start function", abi.ExportInitialize: abi.ExportInitialize} {
 			_, err := tryLoad(r, stages(stage, endless), limited(func(l *runtime.Limits) { l.LoadTime = stopAfter }))
-			require.ErrorContains(t, err, "describe did not end within 100ms, the limit for loading", stage)
+			require.ErrorContains(t, err, named+" did not end within 100ms, the limit for loading")
 			_, err = tryLoad(r, stages(stage, wt.Unreachable))
-			require.ErrorContains(t, err, "describe failed (trap)", stage)
+			require.ErrorContains(t, err, named+" failed (trap)")
 		}
 		used, limit := r.Memory()
 		require.Zero(t, used, "nothing stays behind")
@@ -484,7 +484,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	require.Equal(t, memory.Best().String(), big.Reset())
 	requireWorks(t, big, `{}`)
 	_, err = tryLoad(r, large(23))
-	require.ErrorContains(t, err, "describe failed (busy)")
+	require.ErrorContains(t, err, "making an instance failed (busy)")
 	require.ErrorIs(t, err, memory.ErrNoRoom)
 	requireWorks(t, big, `{}`)
 	requireWorks(t, m, `"fine"`)

@@ -129,7 +129,7 @@ func (p *parser) open(in *instruction) {
 		typ = p.m.Types[in.index]
 	}
 	if len(p.frames) > MaxNesting {
-		p.over(in.start, "nested blocks", MaxNesting, MaxNesting+1)
+		p.over(in.start, "nested blocks", MaxNesting, p.deepest())
 		return
 	}
 	f := frame{op: in.op, arity: uint64(len(typ.Results)), chain: p.work.chain, begin: p.work.at, nearest: nowhere}
@@ -144,6 +144,27 @@ func (p *parser) open(in *instruction) {
 		p.work.next()
 	}
 	p.frames = append(p.frames, f)
+}
+
+// deepest is how deep blocks nest from here to the end of the body, or to what
+// cannot be read, the one that has just begun included. It is told to whoever
+// built the module.
+func (p *parser) deepest() int64 {
+	ahead, in := p.reader, instruction{}
+	depth, most := len(p.frames), len(p.frames)
+	for depth > 0 {
+		ahead.next(&in)
+		switch {
+		case ahead.err != nil:
+			return int64(most)
+		case in.enc.form == formBlock:
+			depth++
+			most = max(most, depth)
+		case in.op == opEnd:
+			depth--
+		}
+	}
+	return int64(most)
 }
 
 // oneResult stands for the results of any block with one.

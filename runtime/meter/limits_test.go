@@ -163,3 +163,25 @@ func TestBombs(t *testing.T) {
 	}
 	require.Len(t, module(section(secType, most, make([]byte, 3))), 18)
 }
+
+// How deep the blocks nest is said, and not only that it is too deep, as far as
+// the body can be read.
+func TestTooDeepIsSaidToBeHowDeep(t *testing.T) {
+	open := func(n int) []byte { return bytes.Repeat([]byte{0x02, 0x40}, n) }
+	shut := func(n int) []byte { return bytes.Repeat([]byte{end}, n) }
+	for name, c := range map[string]struct {
+		body  []byte
+		found int
+	}{
+		"at once":                      {cat(open(5000), shut(5000)), 5000},
+		"on a second rise":             {cat(open(1001), shut(500), open(4000), shut(4501)), 4501},
+		"of all kinds":                 {cat(open(1000), bytes.Repeat([]byte{0x03, 0x40, 0x41, 0, 0x04, 0x40}, 50), shut(1100)), 1100},
+		"not the next one":             {cat(open(1001), shut(1002), open(5000)), 1001},
+		"up to what is no instruction": {cat(open(1500), byte(0xff), open(1000)), 1500},
+		"up to the end":                {open(3000), 3000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requireRefused(t, function(c.body), meter.ErrLimit, fmt.Sprintf("%d nested blocks, at most %d are allowed", c.found, meter.MaxNesting))
+		})
+	}
+}
