@@ -28,6 +28,11 @@ type File struct {
 	// other is judged by the planner.
 	Interceptors []Entry
 	Blocked      Blocked
+	Listen       Listen
+	// Expose also answers interceptors/list and interceptor/invoke for all hosts;
+	// false by default. It needs tokens (config.md).
+	Expose      bool
+	Passthrough Passthrough
 	// Trust is nil when the file does not speak of it: no signature is looked at.
 	Trust *Trust
 	// LogMessages lets what interceptors say of a payload into the log, which
@@ -42,7 +47,11 @@ type File struct {
 
 // Default is the configuration without a file.
 func Default() *File {
-	return &File{Boundary: Client, Timeout: DefaultTimeout, Blocked: Blocked{Details: DetailsAuto}, Cache: true}
+	return &File{
+		Boundary: Client, Timeout: DefaultTimeout, Blocked: Blocked{Details: DetailsAuto}, Cache: true,
+		Listen:      Listen{Limits: ListenLimits{Body: 4 << 20, Sessions: 1000, Concurrency: 256}},
+		Passthrough: Passthrough{Notifications: []string{"*"}},
+	}
 }
 
 // Boundary says which side of the gateway is trusted (protocol.md §6).
@@ -83,10 +92,15 @@ type Trust struct {
 	Source        Source
 }
 
-// Backend is the MCP server that the gateway stands for, a command over stdio.
+// Backend is the MCP server that the gateway stands for: either a command over
+// stdio, or a URL.
 type Backend struct {
-	// Command is the program and its arguments; never empty.
+	// Command is the program and its arguments; empty beside a URL.
 	Command []Text
+	// URL is an http or https URL without user info or fragment, of an MCP
+	// endpoint; Headers go with every request to it.
+	URL     Text
+	Headers map[string]Text
 	// Dir is the folder in which it runs, that of the file; empty means the
 	// current one.
 	Dir string

@@ -12,9 +12,8 @@ type Flags struct {
 	Hosts []string
 	// Command is what follows "--": the backend's program and its arguments.
 	Command []string
-	// Backend and HTTP are the values of --backend, a URL, and of --http of
-	// `weir gateway`, an address; nil when not given. This version serves
-	// neither and refuses both.
+	// Backend and HTTP are the values of --backend, a URL, and of --http, an
+	// address; nil when not given.
 	Backend, HTTP *string
 	// Boundary is the value of --boundary, empty when not given.
 	Boundary string
@@ -49,11 +48,20 @@ func (f *File) With(flags Flags) (*File, error) {
 		out.Hosts = append(out.Hosts, h)
 	}
 	if flags.HTTP != nil {
-		fail("--http is known, but not in this version of weir", "the gateway serves one client, over stdio: leave it out")
+		out.Listen.HTTP = *flags.HTTP
+		if what := badAddress(*flags.HTTP); what != "" {
+			fail(fmt.Sprintf("--http is %q, which %s", *flags.HTTP, what), wayOutAddress)
+		}
 	}
+	errs = append(errs, out.exposure()...)
 	switch {
+	case flags.Backend != nil && len(flags.Command) > 0:
+		fail("there are two backends: --backend and the command after --", "give one")
 	case flags.Backend != nil:
-		fail("--backend is known, but not in this version of weir", "give the backend as a command: -- COMMAND ARG…")
+		if what := badURL(*flags.Backend); what != "" {
+			fail("the URL of --backend "+what, wayOutURL)
+		}
+		out.Backend = &Backend{URL: Plain(*flags.Backend), Source: "--backend"}
 	case len(flags.Command) > 0 && flags.Command[0] == "":
 		fail("the command after -- has no name", "write the backend's program and its arguments: -- COMMAND ARG…")
 	case len(flags.Command) > 0:
@@ -79,6 +87,25 @@ func (f *File) With(flags Flags) (*File, error) {
 		return nil, errs
 	}
 	return &out, nil
+}
+
+// exposure says what of what is to be served stands open to strangers.
+func (f *File) exposure() (errs Errors) {
+	fail := func(what, wayOut string) {
+		errs = append(errs, &Error{What: what, WayOut: wayOut})
+	}
+	listen := &f.Listen
+	for name, address := range map[string]string{"listen.admin": listen.Admin, "the address to serve at": listen.HTTP} {
+		if address != "" && badAddress(address) == "" && !IsLoopback(address) && listen.Tokens == nil && !listen.Insecure {
+			fail(fmt.Sprintf("%s, %s, can be reached from other machines, and callers are not authenticated", name, address),
+				"give listen.auth in the configuration, or use a loopback address such as 127.0.0.1, or set listen.insecure: true where something in front authenticates")
+		}
+	}
+	if f.Expose && listen.Tokens == nil {
+		fail("expose needs listen.auth: whoever may call interceptors must be known", "give listen.auth, or leave expose out")
+	}
+	slices.SortFunc(errs, func(a, b *Error) int { return strings.Compare(a.What, b.What) })
+	return errs
 }
 
 func hostsWayOut(hosts []Host) string {

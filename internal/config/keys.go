@@ -33,7 +33,10 @@ func (l *loader) file(root *node, f *File) {
 		"log":          func(v field) { l.object(v, keys{"messages": func(v field) { f.LogMessages = l.bool(v) }}) },
 		"cache":        func(v field) { f.Cache = l.oneOf(v, "on", "off") == "on" },
 		"trust":        func(v field) { f.Trust = l.trust(v) },
-	}, "listen", "expose", "passthrough")
+		"listen":       func(v field) { l.listen(v, &f.Listen) },
+		"expose":       func(v field) { f.Expose = l.bool(v) },
+		"passthrough":  func(v field) { l.passthrough(v, &f.Passthrough) },
+	})
 	if ok && !version {
 		l.fail(position{1, 1}, "version is missing", `begin the file with "version: 1"`)
 	}
@@ -66,13 +69,30 @@ func (l *loader) trust(f field) *Trust {
 
 func (l *loader) backend(f field) *Backend {
 	b := &Backend{Dir: l.dir, Source: l.source(f.at)}
-	has := make(map[string]bool)
+	at := make(map[string]position)
 	ok := l.object(f, keys{
-		"command": func(v field) { has["command"], b.Command = true, l.command(v) },
-		"env":     func(v field) { b.Env = l.env(v) },
-	}, "url", "headers")
-	if ok && !has["command"] && l.clean(f.at) && !slices.ContainsFunc(f.value.members, func(m member) bool { return m.name == "url" }) {
-		l.fail(f.value.at, "backend has no command", "write the MCP server's program and arguments as command: [program, argument]")
+		"command": func(v field) { at["command"], b.Command = v.at, l.command(v) },
+		"env":     func(v field) { at["env"], b.Env = v.at, l.env(v) },
+		"url":     func(v field) { at["url"], b.URL = v.at, l.url(v) },
+		"headers": func(v field) { at["headers"], b.Headers = v.at, l.headers(v) },
+	})
+	if !ok {
+		return b
+	}
+	_, command := at["command"]
+	_, url := at["url"]
+	switch {
+	case command && url:
+		l.fail(at["url"], "backend has both command and url", "give it one")
+	case !command && !url && l.clean(f.at):
+		l.fail(f.value.at, "backend has no command and no url",
+			"write the MCP server's program and arguments as command: [program, argument], or its address as url")
+	}
+	for key, of := range map[string]string{"env": "command", "headers": "url"} {
+		_, with := at[of]
+		if where, ok := at[key]; ok && !with && (command || url) {
+			l.fail(where, fmt.Sprintf("backend.%s has no meaning without %s", key, of), "leave it out")
+		}
 	}
 	return b
 }

@@ -155,9 +155,13 @@ func TestWith(t *testing.T) {
 		{Flags{Hosts: []string{"h="}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{""}}, "names no folder and no URL"},
 		{Flags{Hosts: []string{"s=https://u:p@x/"}}, `the URL of "s" holds a user name or password`},
-		{Flags{Backend: new("https://b")}, "--backend is known, but not in this version of weir"},
-		{Flags{Backend: new("")}, "--backend is known, but not in this version of weir"},
-		{Flags{HTTP: new("127.0.0.1:1")}, "--http is known, but not in this version of weir"},
+		{Flags{Backend: new("ftp://b")}, "the URL of --backend is not an http or https URL"},
+		{Flags{Backend: new("")}, "the URL of --backend is not an http or https URL"},
+		{Flags{Backend: new("https://u:p@x/")}, "the URL of --backend holds a user name or password"},
+		{Flags{Backend: new("https://b"), Command: []string{"x"}}, "there are two backends: --backend and the command after --; give one"},
+		{Flags{HTTP: new("127.0.0.1")}, `--http is "127.0.0.1", which is not a host and a port`},
+		{Flags{HTTP: new("0.0.0.0:1")}, "the address to serve at, 0.0.0.0:1, can be reached from other machines, and callers are not authenticated; give listen.auth"},
+		{Flags{HTTP: new(":1")}, "can be reached from other machines"},
 		{Flags{Boundary: "both"}, "it can be client or server"},
 		{Flags{Command: []string{""}}, "the command after -- has no name"},
 	} {
@@ -168,6 +172,53 @@ func TestWith(t *testing.T) {
 	none, err := (*File)(nil).With(Flags{Hosts: []string{"./m"}})
 	require.NoError(t, err)
 	require.Equal(t, "host1", none.Hosts[0].Name)
+}
+
+func TestWith_servesOverHTTP(t *testing.T) {
+	base := parsed(t, v1+"listen: {http: 'localhost:1'}\nbackend: {command: [b]}\n")
+	got, err := base.With(Flags{Backend: new("https://b/mcp"), HTTP: new("[::1]:2")})
+	require.NoError(t, err)
+	require.Equal(t, "https://b/mcp", got.Backend.URL.Reveal())
+	require.Empty(t, got.Backend.Command)
+	require.Equal(t, "[::1]:2", got.Listen.HTTP)
+	require.Equal(t, "localhost:1", base.Listen.HTTP)
+	require.Equal(t, ListenLimits{Body: 4 << 20, Sessions: 1000, Concurrency: 256}, got.Listen.Limits)
+	require.Equal(t, []string{"*"}, got.Passthrough.Notifications)
+	got, err = parsed(t, v1+"listen: {limits: {body: 1MiB}}\n").With(Flags{})
+	require.NoError(t, err)
+	require.Equal(t, ListenLimits{Body: 1 << 20, Sessions: 1000, Concurrency: 256}, got.Listen.Limits)
+	token := parsed(t, v1+"listen: {auth: {tokens: [{name: ci, env: TOKEN}, {name: ops, file: ops.token}]}}\n")
+	require.Equal(t, "s3cret", token.Listen.Tokens[0].Value.Reveal())
+	require.Equal(t, "ops.token", token.Listen.Tokens[1].File.Reveal())
+	require.Equal(t, []string{"TOKEN"}, token.ConsumedEnv, "the backend does not inherit it")
+	require.NotContains(t, fmt.Sprintf("%+v %#v", token, token.Listen), "s3cret")
+}
+
+// What strangers can reach is served to callers who are known, or on the
+// operator's word.
+func TestWith_whatStandsOpen(t *testing.T) {
+	const tokens = "auth: {tokens: [{name: ci, env: TOKEN}]}"
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"on this machine", "listen: {http: '127.0.0.1:1', admin: '[::1]:2'}", ""},
+		{"by name", "listen: {http: 'localhost:1'}", ""},
+		{"to all", "listen: {http: ':1'}", "the address to serve at, :1, can be reached from other machines"},
+		{"by another name", "listen: {http: 'gw.internal:1'}", "can be reached"},
+		{"metrics to all", "listen: {admin: '0.0.0.0:1'}", "listen.admin, 0.0.0.0:1, can be reached"},
+		{"to all with tokens", "listen: {http: ':1', admin: ':2', " + tokens + "}", ""},
+		{"to all on the operator's word", "listen: {http: ':1', admin: ':2', insecure: true}", ""},
+		{"exposed to strangers", "listen: {http: '127.0.0.1:1', insecure: true}\nexpose: true", "expose needs listen.auth"},
+		{"exposed to known callers", "listen: {http: '127.0.0.1:1', " + tokens + "}\nexpose: true", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parsed(t, v1+c.text+"\n").With(Flags{})
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+		})
+	}
 }
 
 func TestEditDistance(t *testing.T) {
