@@ -36,6 +36,8 @@ var arrows = map[string][]string{
 	"internal/guestbuild":            {"internal/filelock", "internal/private"},
 	"internal/guestbuild/buildguest": {"internal/guestbuild"},
 	"internal/config":                {"abi", "internal/wire"},
+	"internal/caller":                {"abi"},
+	"internal/door":                  {"abi", "internal/caller"},
 	"internal/house":                 {},
 	"runtime/meter":                  {},
 	"runtime/memory":                 {},

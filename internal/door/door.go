@@ -1,0 +1,185 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/weir-mcp/weir/internal/caller"
+)
+
+// Options of a [Door]. The zero value lets everybody in.
+type Options struct {
+	// Authenticator says who callers are. Nil lets everybody in, unknown, and
+	// leaves the Authorization header alone.
+	Authenticator Authenticator
+	// Body bounds a body in bytes; 0 is without bound, for a handler that has its
+	// own.
+	Body int64
+	// Concurrency is how many requests other than GET are served at once, Streams
+	// how many GETs, which may wait for long; 0 is without bound.
+	Concurrency, Streams int
+	// Rate is how many requests a caller may make in a second: a principal, or an
+	// address where nobody is authenticated. 0 is without bound.
+	Rate int
+	// Answer writes what a request that is turned away gets besides its status
+	// and headers. Nil writes the status's text.
+	Answer func(w http.ResponseWriter, r *http.Request, status int)
+	// Logger is told of requests that are turned away. Nil is silent.
+	Logger *slog.Logger
+}
+
+// Door guards handlers. Its bounds hold for all of them together. It is safe for
+// concurrent use.
+type Door struct {
+	o        Options
+	slots    chan struct{}
+	streams  chan struct{}
+	rate     *rate
+	failures *rate
+	log      *slog.Logger
+}
+
+// loggedRefusals is how many refusals a second are logged: a stranger must not
+// fill the log.
+const loggedRefusals = 10
+
+// New makes a door.
+func New(o Options) *Door {
+	d := &Door{o: o, rate: newRate(o.Rate), failures: newRate(loggedRefusals), log: o.Logger}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Concurrency > 0 {
+		d.slots = make(chan struct{}, o.Concurrency)
+	}
+	if o.Streams > 0 {
+		d.streams = make(chan struct{}, o.Streams)
+	}
+	return d
+}
+
+// bodyTime is how long a caller may take to send a body.
+const bodyTime = 30 * time.Second
+
+// Guard puts the door before a handler.
+func (d *Door) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !admitsPage(r) {
+			d.refuse(w, r, http.StatusForbidden, "it comes from a web page of another origin, or by a name that is not this machine's")
+			return
+		}
+		if d.o.Authenticator != nil {
+			principal, ok := d.o.Authenticator.Authenticate(r)
+			if !ok {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+				d.refuse(w, r, http.StatusUnauthorized, "it has no token, or one that is not known")
+				return
+			}
+			r = r.WithContext(caller.With(r.Context(), principal))
+			// It is for this door, and nobody behind it (config.md).
+			r.Header.Del("Authorization")
+		}
+		if !d.rate.allows(who(r), time.Now()) {
+			w.Header().Set("Retry-After", "1")
+			d.refuse(w, r, http.StatusTooManyRequests, "its caller makes too many requests")
+			return
+		}
+		leave, ok := d.enter(r)
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			d.refuse(w, r, http.StatusServiceUnavailable, "too many requests are being served")
+			return
+		}
+		defer leave()
+		r, stop := whileOpen(r)
+		defer stop()
+		d.bound(w, r)
+		next.ServeHTTP(&timedWriter{w, http.NewResponseController(w)}, r)
+	})
+}
+
+// who is the caller as far as it is known.
+func who(r *http.Request) string {
+	if p := caller.From(r.Context()); p != nil {
+		return caller.Name(p)
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// enter takes a place.
+func (d *Door) enter(r *http.Request) (leave func(), ok bool) {
+	places := d.slots
+	if r.Method == http.MethodGet {
+		places = d.streams
+	}
+	if places == nil {
+		return func() {}, true
+	}
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, true
+	default:
+		return nil, false
+	}
+}
+
+// bound bounds the size of the body, and the time that it takes to come. Not
+// every ResponseWriter can do the latter; a real server's can.
+func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	if d.o.Body > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, d.o.Body)
+	}
+	control := http.NewResponseController(w)
+	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+		r.Body = &timedBody{r.Body, control}
+	}
+}
+
+// timedBody takes the deadline back when the body has come: a stream that
+// answers it may go on for long.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// TooLarge reports whether reading a body ended at the door's bound, and what
+// it is.
+func TooLarge(err error) (limit int64, is bool) {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return large.Limit, true
+	}
+	return 0, false
+}
+
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	if d.failures.allows("", time.Now()) {
+		d.log.LogAttrs(context.Background(), slog.LevelWarn, "a request is turned away", slog.Int("status", status),
+			slog.String("why", why), slog.String("method", r.Method), slog.String("from", r.RemoteAddr))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if d.o.Answer != nil {
+		d.o.Answer(w, r, status)
+		return
+	}
+	http.Error(w, http.StatusText(status), status)
+}

@@ -1,0 +1,32 @@
+package door_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/weir-mcp/weir/internal/caller"
+	"github.com/weir-mcp/weir/internal/door"
+)
+
+func Example() {
+	tokens, err := door.NewTokens(door.Token{Name: "ci", Secret: "s3cret"})
+	if err != nil {
+		panic(err)
+	}
+	d := door.New(door.Options{Authenticator: tokens, Concurrency: 256, Body: 4 << 20})
+	handler := d.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "hello,", caller.From(r.Context()).ID)
+	}))
+
+	for _, token := range []string{"s3cret", "guess"} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Print(w.Code, " ", w.Body.String())
+	}
+	// Output:
+	// 200 hello, ci
+	// 401 Unauthorized
+}
