@@ -34,8 +34,8 @@ type closingKey struct{}
 
 // Serve serves until ctx ends. Then it takes no more connections, ends the GET
 // streams that go through a door, lets what else runs finish, for at most
-// o.Drain, and returns nil; what had not ended by then is an error. It closes the
-// listener.
+// o.Drain, and returns nil; what had not ended by then is told to, and an error.
+// It closes the listener.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o ServeOptions) error {
 	if o.Drain <= 0 {
 		o.Drain = defaultDrain
@@ -48,6 +48,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o S
 	}
 	closing, closeNow := context.WithCancel(context.Background())
 	defer closeNow()
+	base, giveUp := context.WithCancel(context.WithValue(context.Background(), closingKey{}, closing))
+	defer giveUp()
 	s := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTime,
