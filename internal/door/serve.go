@@ -56,9 +56,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o S
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context {
-			return context.WithValue(context.Background(), closingKey{}, closing)
-		},
+		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(listener) }()
