@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -50,12 +49,16 @@ func newDemo(std streams) *cobra.Command {
 				}
 				return withDemo(cmd.Context(), std, func(h *demoHouse) error { return h.tour(cmd.Context(), std) })
 			}
-			listener, err := listenLoopback(addr)
+			file, err := settings("", config.Flags{HTTP: &addr})
 			if err != nil {
 				return err
 			}
-			defer listener.Close()
-			return withDemo(cmd.Context(), std, func(h *demoHouse) error { return h.serve(cmd.Context(), std, listener) })
+			f, err := openFront(newLogger(std.err, slog.LevelInfo), file)
+			if err != nil {
+				return err
+			}
+			defer f.close()
+			return withDemo(cmd.Context(), std, func(h *demoHouse) error { return h.serve(cmd.Context(), std, file, f) })
 		},
 	}
 	cmd.Flags().BoolVar(&serveAfter, "serve", false, "serve the example modules over HTTP and say how to put a gateway on them")
@@ -270,7 +273,7 @@ func (h *demoHouse) session(ctx context.Context, g *gateway.Gateway, tale *demoT
 }
 
 // serve leaves the modules running as an interceptor server over HTTP.
-func (h *demoHouse) serve(ctx context.Context, std streams, listener net.Listener) error {
+func (h *demoHouse) serve(ctx context.Context, std streams, file *config.File, f *front) error {
 	fmt.Fprintf(std.out, `
 The example modules are served at %s until you press Ctrl-C.
 See what they offer:
@@ -286,8 +289,8 @@ Put a gateway that asks them in front of a server, in your MCP client's configur
 "go install ./cmd/weir" installs weir into "$(go env GOPATH)/bin"; a client that does not have that
 in its PATH wants the whole path as its command.
 
-`, "http://"+listener.Addr().String()+"/mcp")
-	return serveFolder(ctx, std, newLogger(std.err, slog.LevelInfo), config.Default(), h.modules, listener)
+`, f.endpoint())
+	return serveFolder(ctx, std, newLogger(std.err, slog.LevelInfo), file, h.modules, f)
 }
 
 // demoCall is one call of the tour.

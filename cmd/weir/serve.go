@@ -1,13 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,46 +29,44 @@ func newServe(std streams) *cobra.Command {
 		Example: "  weir serve ./interceptors\n  weir serve ./interceptors --http 127.0.0.1:8414",
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := settings(path)
+			file, err := settings(path, config.Flags{HTTP: given(cmd, "http", &addr)})
 			if err != nil {
 				return err
 			}
 			mask := maskOf(file)
 			log := newMaskedLogger(std.err, slog.LevelInfo, mask)
-			return masked(mask, serve(cmd.Context(), std, log, file, args[0], addr))
+			f, err := openFront(log, file)
+			if err != nil {
+				return masked(mask, err)
+			}
+			defer f.close()
+			return masked(mask, serveFolder(cmd.Context(), std, log, file, args[0], f))
 		},
 	}
 	cmd.Flags().StringVar(&addr, "http", "", "serve streamable HTTP at http://ADDR/mcp instead of stdio")
-	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with limits, grants, pins, trust, config, as and enabled")
+	cmd.Flags().StringVar(&path, "config", "", "the weir.yaml with listen, limits, grants, pins, trust, config, as and enabled")
 	return cmd
 }
 
 // settings reads the weir.yaml of a command that does not need one.
-func settings(path string) (*config.File, error) {
-	if path == "" {
-		return config.Default(), nil
+func settings(path string, flags config.Flags) (*config.File, error) {
+	file := config.Default()
+	if path != "" {
+		var err error
+		if file, err = loadConfig(path); err != nil {
+			return nil, err
+		}
 	}
-	file, err := loadConfig(path)
+	file, err := file.With(flags)
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
-	return file.With(config.Flags{})
+	return file, nil
 }
 
-func serve(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir, addr string) error {
-	if addr == "" {
-		return serveFolder(ctx, std, log, file, dir, nil)
-	}
-	listener, err := listenLoopback(addr)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	return serveFolder(ctx, std, log, file, dir, listener)
-}
-
-// serveFolder serves over HTTP on the listener, or over stdio without one.
-func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir string, listener net.Listener) error {
+// serveFolder serves over HTTP where the front has an address for it, over stdio
+// else.
+func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *config.File, dir string, f *front) error {
 	box, err := newSandbox(std, log, file)
 	if err != nil {
 		return err
@@ -86,24 +82,30 @@ func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *confi
 	if err := lib.Open(ctx, dir); err != nil {
 		return err
 	}
-	s := server.New(lib, server.Options{Name: "weir", Version: buildVersion(), Logger: log, Ready: lib.Ready})
-	go announce(ctx, log, lib, dir, listener)
-	if listener == nil {
+	s := server.New(lib, server.Options{
+		Name: "weir", Version: buildVersion(), Logger: log, Ready: lib.Ready,
+		MessageBytes: file.Listen.Limits.Body + aroundPayload, Concurrency: file.Listen.Limits.Concurrency, TrustContext: f.known,
+	})
+	seen := view{ready: lib.Ready}
+	defer f.serveOperators(ctx, seen)()
+	go announce(ctx, log, lib, dir, f.endpoint())
+	if f.listener == nil {
 		return s.ServeStdio(ctx, std.in, std.out)
 	}
-	return serveHTTP(ctx, log, listener, s.Handler())
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler())
+	return f.serveCallers(ctx, mux, seen)
 }
 
+// aroundPayload is what a message may have around its payload, in bytes.
+const aroundPayload = 64 << 10
+
 // announce says once what is served, as soon as that is known.
-func announce(ctx context.Context, log *slog.Logger, lib *library.Library, dir string, listener net.Listener) {
+func announce(ctx context.Context, log *slog.Logger, lib *library.Library, dir, endpoint string) {
 	if err := lib.Ready(ctx); err != nil && !errors.Is(err, library.ErrLoading) {
 		return
 	}
-	where := "stdio"
-	if listener != nil {
-		where = "http://" + listener.Addr().String() + "/mcp"
-	}
-	log.Info("serving", "folder", dir, "at", where, "interceptors", len(lib.List()))
+	log.Info("serving", "folder", dir, "at", cmp.Or(endpoint, "stdio"), "interceptors", len(lib.List()))
 }
 
 // hostOf finds the host entry whose folder is dir, by whatever path each calls
@@ -159,56 +161,5 @@ func invokersKeys(e config.Entry) (keys []string) {
 	return keys
 }
 
-// listenLoopback listens on a loopback address. Others would need
-// authentication, which this version does not have (config.md, listen.auth).
-func listenLoopback(addr string) (net.Listener, error) {
-	name, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, usagef("--http %q: %w; give an address such as 127.0.0.1:8414", addr, err)
-	}
-	if ip, err := netip.ParseAddr(name); name != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, usagef("--http %q: this version serves loopback addresses only, since it does not authenticate callers; "+
-			"use 127.0.0.1 and put an authenticating proxy in front", addr)
-	}
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("--http %s: %w", addr, err)
-	}
-	return listener, nil
-}
-
-// Bounds on one HTTP connection. An answer may take as long as its calls do.
-const (
-	headerTime  = 10 * time.Second
-	bodyTime    = time.Minute
-	idleTime    = 2 * time.Minute
-	drainTime   = 10 * time.Second
-	headerBytes = 64 << 10
-)
-
-// serveHTTP serves handler at /mcp until ctx ends, then lets what runs finish.
-func serveHTTP(ctx context.Context, log *slog.Logger, listener net.Listener, handler http.Handler) error {
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", handler)
-	s := &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: headerTime,
-		ReadTimeout:       bodyTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- s.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	if err := s.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("some calls did not end in %v: %w", drainTime, err), s.Close())
-	}
-	return nil
-}
+// drainTime is how long what runs may take to end when a command is told to.
+const drainTime = 10 * time.Second

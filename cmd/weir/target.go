@@ -62,7 +62,7 @@ func joinNames(names []string) string {
 // openTarget opens a TARGET. The weir.yaml at path, if there is one, says under
 // what limits, grants, pins and trust the modules of a folder or file run.
 func openTarget(ctx context.Context, std streams, where string, command []string, path string) (*target, error) {
-	file, err := settings(path)
+	file, err := settings(path, config.Flags{})
 	if err != nil {
 		return nil, err
 	}

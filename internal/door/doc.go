@@ -9,8 +9,10 @@
 //   - comes from a web page of another origin, or reaches a loopback address
 //     under a name that is not the loopback's (DNS rebinding): 403;
 //   - has no bearer token or a wrong one, where there are tokens: 401;
-//   - comes too often for its caller, or when too many are served: 429, 503;
-//   - has too large a body: 413, which is the handler's to notice, since it reads.
+//   - comes too often for its caller, or when too many are served: 429, 503.
+//
+// A body that takes too long to come, and a caller that does not read, end the
+// connection. How large a body may be is the handler's to say, since it reads.
 //
 // Behind it a request has its caller in its context (internal/caller) and no
 // Authorization header any more, where there are tokens (config.md).

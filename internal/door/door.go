@@ -2,7 +2,6 @@ package door
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -17,9 +16,6 @@ type Options struct {
 	// Authenticator says who callers are. Nil lets everybody in, unknown, and
 	// leaves the Authorization header alone.
 	Authenticator Authenticator
-	// Body bounds a body in bytes; 0 is without bound, for a handler that has its
-	// own.
-	Body int64
 	// Concurrency is how many requests other than GET are served at once, Streams
 	// how many GETs, which may wait for long; 0 is without bound.
 	Concurrency, Streams int
@@ -69,7 +65,7 @@ const bodyTime = 30 * time.Second
 // Guard puts the door before a handler.
 func (d *Door) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !admitsPage(r) {
+		if !AdmitsPage(r) {
 			d.refuse(w, r, http.StatusForbidden, "it comes from a web page of another origin, or by a name that is not this machine's")
 			return
 		}
@@ -98,7 +94,7 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 		defer leave()
 		r, stop := whileOpen(r)
 		defer stop()
-		d.bound(w, r)
+		hurry(w, r)
 		next.ServeHTTP(&timedWriter{w, http.NewResponseController(w)}, r)
 	})
 }
@@ -132,14 +128,11 @@ func (d *Door) enter(r *http.Request) (leave func(), ok bool) {
 	}
 }
 
-// bound bounds the size of the body, and the time that it takes to come. Not
-// every ResponseWriter can do the latter; a real server's can.
-func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
+// hurry bounds the time that a body takes to come. Not every ResponseWriter can;
+// a real server's can.
+func hurry(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
-	}
-	if d.o.Body > 0 {
-		r.Body = http.MaxBytesReader(w, r.Body, d.o.Body)
 	}
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
@@ -160,15 +153,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
-}
-
-// TooLarge reports whether reading a body ended at the door's bound, and what
-// it is.
-func TooLarge(err error) (limit int64, is bool) {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return large.Limit, true
-	}
-	return 0, false
 }
 
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {

@@ -14,7 +14,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	d := door.New(door.Options{Authenticator: tokens, Concurrency: 256, Body: 4 << 20})
+	d := door.New(door.Options{Authenticator: tokens, Concurrency: 256})
 	handler := d.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "hello,", caller.From(r.Context()).ID)
 	}))

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// admitsPage keeps web pages out: those of other origins, whatever the method,
-// and those that reach a loopback address under a name of their own.
-func admitsPage(r *http.Request) bool {
+// AdmitsPage is false for web pages of other origins, whatever the method, and for
+// those that reach a loopback address under a name of their own. What is no page
+// it admits. [Door.Guard] asks it.
+func AdmitsPage(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 	default:

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/door"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -43,20 +42,19 @@ func (s *Server) Handler() http.Handler {
 		&mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: s.o.MessageBytes, Logger: s.o.Logger,
 		})
-	return &endpoint{s: s, sdk: sdk, origins: http.NewCrossOriginProtection()}
+	return &endpoint{s: s, sdk: sdk}
 }
 
 // bodyTime is how long a caller may take to send its message.
 const bodyTime = 30 * time.Second
 
 type endpoint struct {
-	s       *Server
-	sdk     http.Handler
-	origins *http.CrossOriginProtection
+	s   *Server
+	sdk http.Handler
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !e.admits(r) {
+	if !door.AdmitsPage(r) {
 		http.Error(w, "Forbidden", http.StatusForbidden)
 		return
 	}
@@ -190,39 +188,6 @@ func (e *endpoint) answer(w http.ResponseWriter, status int, message []byte) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(message)
-}
-
-// admits keeps web pages out: those of other origins, and those that reach a
-// loopback address under a name of their own.
-func (e *endpoint) admits(r *http.Request) bool {
-	if e.origins.Check(r) != nil {
-		return false
-	}
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok || !isLoopback(local.String()) {
-		return true
-	}
-	return isLoopback(r.Host)
-}
-
-// isLoopback reads a host with or without a port.
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(trimBrackets(host))
-	return err == nil && ip.IsLoopback()
-}
-
-func trimBrackets(host string) string {
-	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
-		return host[1 : len(host)-1]
-	}
-	return host
 }
 
 // recorder holds the SDK's answer until it is complete.
