@@ -34,9 +34,10 @@ type rawSession struct {
 	ended   sync.Once
 }
 
-func startRaw(t testing.TB, command []string, replies map[string]string) *rawSession {
+func startRaw(t testing.TB, command []string, replies map[string]string, env ...string) *rawSession {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
