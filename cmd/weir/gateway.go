@@ -63,6 +63,9 @@ func given(cmd *cobra.Command, name string, value *string) *string {
 
 // runGateway serves one client on stdio until it or the backend ends.
 func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config.File) error {
+	if file.Listen.HTTP != "" || !file.Backend.URL.IsZero() || file.Expose || len(file.Passthrough.Notifications) != 1 {
+		return usagef("this version's gateway speaks stdio on both sides")
+	}
 	in, out, err := stdioFiles(std)
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"internal/caller":                {"abi"},
 	"internal/door":                  {"abi", "internal/caller"},
 	"internal/house":                 {},
+	"internal/telemetry":             {"abi", "internal/wire", "gateway/chain", "gateway/relay"},
 	"runtime/meter":                  {},
 	"runtime/memory":                 {},
 	"runtime/cache":                  {"internal/filelock", "internal/private"},
