@@ -58,8 +58,8 @@ func (w *rewriter) findLeaves() {
 		if w.end = body + size; size <= leafBytes && !w.called[f] {
 			w.function = f
 			w.cut(f)
-			if head := w.regions.head(); !w.calls && len(w.regions.checks) == 0 && head <= leafMax {
-				w.leaves[f] = byte(head) + 1
+			if !w.calls && w.regions.leaf() {
+				w.leaves[f] = byte(w.regions.checks[0].cost) + 1
 			}
 		}
 		w.pos, w.end = body+size, sectionEnd
@@ -134,7 +134,7 @@ func (w *rewriter) plain(in *instruction) (last bool) {
 	switch in.op {
 	case opElse:
 		w.elseOf(in)
-		w.regions.otherwise(in.end)
+		w.regions.otherwise()
 	case opEnd:
 		w.parser.close()
 		return w.regions.close()
@@ -162,7 +162,7 @@ func (w *rewriter) block(in *instruction) {
 	values := w.work.values
 	w.open(in)
 	w.pay(in, price(in.op)+uint32(w.work.values-values))
-	w.regions.open(in.op, in.start, in.end)
+	w.regions.open(in.op, in.end)
 	if in.op == opLoop {
 		w.checked()
 	}
@@ -176,15 +176,23 @@ func (w *rewriter) operation(in *instruction, length int) {
 	w.facts.instruction(in.op)
 	switch in.enc.form {
 	case formLabel:
+		w.pay(in, cost+uint32(w.frames[len(w.frames)-1-int(in.index)].arity))
 		w.regions.branch(in.index)
-		cost += uint32(w.frames[len(w.frames)-1-int(in.index)].arity)
+		if in.op == opBr {
+			w.regions.leave()
+		}
+		return
 	case formLabels:
 		arity := uint64(0)
 		for _, l := range in.labels {
-			w.regions.branch(l)
 			arity = max(arity, w.frames[len(w.frames)-1-int(l)].arity)
 		}
-		cost += uint32(arity)
+		w.pay(in, cost+uint32(arity))
+		for _, l := range in.labels {
+			w.regions.branch(l)
+		}
+		w.regions.leave()
+		return
 	case formIndirect:
 		w.calls = true
 		w.long(in, cost+passed(w.m.Types[in.index]))
@@ -209,9 +217,6 @@ func (w *rewriter) operation(in *instruction, length int) {
 		cost += w.length(in, length, 0)
 	}
 	w.pay(in, cost)
-	if in.op == opBr || in.op == opBrTable {
-		w.regions.leave()
-	}
 }
 
 // length charges a bulk operation: its length if that is a constant, at the

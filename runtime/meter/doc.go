@@ -58,14 +58,14 @@
 // What is charged depends on the module and its input alone, not on the engine,
 // the machine or how the host slices it:
 //
-//   - A body is cut into regions, and each is charged as a whole when it is
-//     entered: the prices of its instructions, as cost.go lists them (one unit
-//     for a simple one, more for divisions, calls and the like, nothing for
-//     block, loop, else, end and nop), and one unit for each value that a call, a
-//     block or a branch passes. Of the arms of an if the dearer counts. A branch
-//     may leave a region early; so it is an upper bound of what runs.
-//   - A region has at most 1,024 units, and what remains to be done of it after a
-//     call has at most 128.
+//   - A check charges in advance what the dearest way from it to the next checks
+//     costs: the prices of the instructions, as cost.go lists them (one unit for a
+//     simple one, more for divisions, calls and the like, nothing for block,
+//     loop, else, end and nop), and one unit for each value that a call, a block
+//     or a branch passes. A cheaper way may be taken; so it is an upper bound of
+//     what runs.
+//   - Of that, a check charges at most 1,024 units, and what remains to be done
+//     of it after a call at most 128: then comes the next one.
 //   - Entering a function is charged one unit for each 8 of its locals.
 //   - A function without calls and loops of at most 32 units is charged where it
 //     is called, unless it is exported, the start function or referred to by a
@@ -73,7 +73,7 @@
 //   - memory.copy, fill and init are charged a unit for each [BytesPerUnit]
 //     bytes, and table.copy, fill and init one for each element, before they
 //     begin, and tested at once. If the length is a constant of at most 512
-//     units it belongs to the region.
+//     units it is charged in advance like everything else.
 //   - memory.grow and table.grow are charged like memory.fill and table.fill of
 //     what they add, but afterwards, and only if they succeed.
 //
@@ -81,9 +81,11 @@
 // function that is not charged by its caller, at the head of each loop whether or
 // not anything branches to it, wherever more than 1,024 units, or 128 after a call
 // has returned, would run without, and with each bulk operation whose length is
-// not part of a region. So between two tests runs no more than that, one bulk
+// not charged in advance. So between two tests runs no more than that, one bulk
 // operation on at most the whole memory, and, where calls return one into the
 // other, 128 units in each of them.
+//
+// Code that nothing leads to is neither charged nor tested.
 //
 // A function whose first loop comes straight after at most 24 units is charged
 // for them with every round of the loop instead of by a check of its own.

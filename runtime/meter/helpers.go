@@ -91,10 +91,13 @@ func (h *helpers) check(c []byte, k check) []byte {
 	return c
 }
 
-// test refuels where the fuel is below zero.
+// test refuels where the fuel is below zero. The call is in the second arm of an if
+// whose first one is empty: where the arms meet again the default engine goes on
+// with the registers as the first one left them. Behind a call, as the only arm,
+// everything would be on the stack from there on, called or not.
 func (h *helpers) test(c []byte) []byte {
 	c = appendOp(c, opGlobalGet, h.fuel)
-	c = append(c, byte(opI64Const), 0, byte(opI64LtS), byte(opIf), emptyBlock)
+	c = append(c, byte(opI64Const), 0, byte(opI64GeS), byte(opIf), emptyBlock, byte(opElse))
 	return append(appendOp(c, opCall, h.refuel), byte(opEnd))
 }
 

@@ -15,6 +15,7 @@ const (
 	opElse               opcode = 0x05
 	opEnd                opcode = 0x0b
 	opBr                 opcode = 0x0c
+	opBrIf               opcode = 0x0d
 	opBrTable            opcode = 0x0e
 	opReturn             opcode = 0x0f
 	opCall               opcode = 0x10
@@ -34,6 +35,7 @@ const (
 	opF64Const           opcode = 0x44
 	opI32Eq              opcode = 0x46
 	opI64LtS             opcode = 0x53
+	opI64GeS             opcode = 0x59
 	opI32Add             opcode = 0x6a
 	opI32Sub             opcode = 0x6b
 	opI32Mul             opcode = 0x6c

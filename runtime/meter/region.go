@@ -1,15 +1,10 @@
 package meter
 
-import (
-	"cmp"
-	"slices"
-)
-
 // The bounds of what is charged at once and of what runs untested, in units of
 // fuel.
 const (
-	// regionMax bounds a region, which is what one check charges, and what one
-	// function does between two tests.
+	// regionMax bounds what one check charges, and what one function does
+	// between two tests.
 	regionMax = 1024
 
 	// restMax bounds, for each call that a function makes, what has been
@@ -27,6 +22,10 @@ const (
 	// loop to have it charged with each round of that loop, instead of by a
 	// check of its own.
 	mergeMax = 24
+
+	// waysMax bounds how many checks charge for the same instruction, and with
+	// it what following them takes.
+	waysMax = 8
 )
 
 // check is a place in a body where fuel is charged: before bytes[pos].
@@ -36,230 +35,240 @@ type check struct {
 	test bool // and looked at
 }
 
-// regions cuts a body into regions, each charged in advance by one check that
-// stands in front of it. What a check charges runs at most once until the same
-// check runs again, and never without it. That follows from three rules:
+// regions cuts a body into regions: what runs between one check and the next
+// ones, which the check charges in advance. That is followed forward over all
+// branches; it ends everywhere, because each loop begins with a check. A check
+// charges what the dearest way through its region costs, so what is charged is an
+// upper bound of what runs, and exact where there is one way only. Where ways
+// from several checks meet, each charges for what follows.
 //
-//   - A check charges what follows it up to the end of the block it stands in,
-//     or up to the next check in that block; blocks inside are included but for
-//     what checks inside them charge. To be in the middle of a block is to have
-//     come by its earlier part, since branches lead only to the ends of blocks
-//     and the heads of loops: so no branch gets past a check into what it
-//     charges.
-//   - The body of a loop is never part of a region outside: it begins with a
-//     check of its own.
-//   - Of the two arms of an if the dearer one is charged.
-//
-// So what is charged is an upper bound of what runs: a branch may leave the
-// region before its end. Regions are cut where they would pass regionMax or,
-// behind a call, restMax.
+// A new check is put where a region would pass regionMax or, behind a call,
+// restMax.
 //
 // Charging is cheap, testing what is left is not: the way to the host costs
 // registers even where it is never taken. So only those checks test that some
 // bound needs: at entries, at the heads of loops, and where more than regionMax
-// would run without. What runs is followed forward over all branches for that.
+// would run without.
 type regions struct {
 	frames []regionFrame
-	checks []check
+	checks []check // by position; the first is that of the entry
+	here   ways
 
-	// first is where the contents of the first loop begin, if nothing comes
-	// before it but straight-line code without calls; else -1. straight says
-	// that this is still possible.
+	// first is the check of the first loop, if nothing comes before it but
+	// straight-line code without calls; else 0. straight says that this is still
+	// possible.
 	first    int
 	straight bool
-
-	// since is the most that can have run since the last test on any way to
-	// here; dead says that there is no way.
-	since uint32
-	dead  bool
 }
 
-// regionFrame is an open block. It has one open region: at first the one that
-// it begins with, which belongs to whatever encloses it, then that of its last
-// check.
-type regionFrame struct {
-	op    opcode // opBlock, opLoop, opIf or opElse; zero for the function
-	start int    // where the block's instruction is
-	body  int    // where its contents begin
-	check int    // the open region's place in checks, -1 for the first one
-	cost  uint32 // of the open region so far
-	head  uint32 // cost of the first region, once it is closed
-	arm   uint32 // the head of the arm before the else
-
-	// behind says that there is a call in the open region, and rest is what
-	// comes after it. rests is the largest rest there was in the block, -1
-	// without one.
+// ways are all the ways from a body's beginning to a place in it.
+type ways struct {
+	// dead says that there is none.
+	dead bool
+	// tangled says that more than waysMax checks are the last one on some way;
+	// open is not used then.
+	tangled bool
+	n       uint8
+	open    [waysMax]way // the last checks
+	// since is the most that can have run since the last test.
+	since uint32
+	// behind says that there is a call after the last check, and rest is the
+	// most that can have run since.
 	behind bool
 	rest   uint32
-	rests  int64
+}
 
-	// into is the largest since of the ways to the block's end so far, -1
-	// without one; since and dead are what they were where it began.
-	into  int64
-	since uint32
-	dead  bool
+// way is the dearest way from a check.
+type way struct {
+	check int
+	cost  uint32
+}
+
+// regionFrame is an open block.
+type regionFrame struct {
+	op   opcode // opBlock, opLoop, opIf or opElse; zero for the function
+	into ways   // the ways to its end so far
+	arm  ways   // of an if, the ways to its beginning
 }
 
 // begin starts a body whose code begins at pos and costs a base in advance.
 func (r *regions) begin(pos int, base uint32) {
-	r.frames = append(r.frames[:0], regionFrame{start: pos, body: pos, check: -1, cost: base, rests: -1, into: -1})
-	r.checks = r.checks[:0]
-	r.first, r.straight = -1, true
-	r.since, r.dead = base, false
+	r.frames = append(r.frames[:0], regionFrame{into: ways{dead: true}})
+	r.checks = append(r.checks[:0], check{pos: pos, test: true})
+	r.here = ways{n: 1}
+	r.first, r.straight = 0, true
+	r.charge(base)
 }
 
-func (r *regions) top() *regionFrame { return &r.frames[len(r.frames)-1] }
-
-// add charges an instruction at pos to the region it is in. It reports whether
-// that took a new test.
+// add adds an instruction at pos. It reports whether that took a new test.
 func (r *regions) add(pos int, cost uint32) bool {
-	f := r.top()
-	test := !r.dead && r.since+cost > regionMax
-	if test || f.full(cost) {
-		r.cut(f, pos, test)
+	h := &r.here
+	if h.dead || cost == 0 {
+		return false
 	}
-	f.charge(cost)
-	r.since += cost
+	test := h.since+cost > regionMax
+	if test || h.full(cost) {
+		r.cut(pos, test)
+	}
+	r.charge(cost)
 	return test
 }
 
-// call charges a call that may take long. The callee begins with a test.
+// call adds a call that may take long. The callee begins with a test.
 func (r *regions) call(pos int, cost uint32) {
-	f := r.top()
-	if f.full(cost) {
-		r.cut(f, pos, false)
+	h := &r.here
+	if h.dead {
+		return
 	}
-	f.charge(cost)
-	f.hold(0)
-	r.since = regionMax - restMax
+	if h.full(cost) {
+		r.cut(pos, false)
+	}
+	r.charge(cost)
+	h.behind = true
+	h.since = regionMax - restMax
 	r.straight = false
 }
 
-// full reports whether the open region cannot take the cost.
-func (f *regionFrame) full(cost uint32) bool {
-	return f.cost+cost > regionMax || f.behind && f.rest+cost > restMax
+// full reports whether the open regions cannot take the cost.
+func (h *ways) full(cost uint32) bool {
+	if h.tangled || h.behind && h.rest+cost > restMax {
+		return true
+	}
+	for _, w := range h.open[:h.n] {
+		if w.cost+cost > regionMax {
+			return true
+		}
+	}
+	return false
 }
 
-// charge adds to the open region.
-func (f *regionFrame) charge(cost uint32) {
-	f.cost += cost
-	if f.behind {
-		f.hold(f.rest + cost)
+// charge adds to the open regions.
+func (r *regions) charge(cost uint32) {
+	h := &r.here
+	for i := range h.open[:h.n] {
+		w := &h.open[i]
+		w.cost += cost
+		if c := &r.checks[w.check]; c.cost < w.cost {
+			c.cost = w.cost
+		}
+	}
+	h.since += cost
+	if h.behind {
+		h.rest += cost
 	}
 }
 
-// hold notes that a call is in the open region, and what comes after it.
-func (f *regionFrame) hold(rest uint32) {
-	f.behind, f.rest = true, rest
-	f.rests = max(f.rests, int64(rest))
-}
-
-// cut closes the open region and begins the next with a check at pos.
-func (r *regions) cut(f *regionFrame, pos int, test bool) {
-	r.settle(f)
-	f.check, f.cost = len(r.checks), 0
-	f.behind, f.rest = false, 0
-	r.checks = append(r.checks, check{pos: pos, test: test})
+// cut begins a region with a check at pos.
+func (r *regions) cut(pos int, test bool) {
+	since := r.here.since
 	if test {
-		r.since = 0
+		since = 0
 	}
-}
-
-// settle notes the cost of the open region.
-func (r *regions) settle(f *regionFrame) {
-	if f.check < 0 {
-		f.head = f.cost
-	} else {
-		r.checks[f.check].cost = f.cost
-	}
+	r.here = ways{n: 1, since: since}
+	r.here.open[0].check = len(r.checks)
+	r.checks = append(r.checks, check{pos: pos, test: test})
 }
 
 // leave notes that what follows runs only after a branch to it, if at all.
-func (r *regions) leave() { r.straight, r.dead = false, true }
+func (r *regions) leave() { r.straight, r.here.dead = false, true }
 
-// open enters a block whose instruction is bytes[start:body].
-func (r *regions) open(op opcode, start, body int) {
-	if op == opLoop && r.straight {
-		r.first = body
+// open enters a block whose contents begin at body.
+func (r *regions) open(op opcode, body int) {
+	if op == opLoop && !r.here.dead {
+		if r.straight {
+			r.first = len(r.checks)
+		}
+		r.cut(body, true)
 	}
 	if op != opBlock {
 		r.straight = false
 	}
-	r.frames = append(r.frames, regionFrame{
-		op: op, start: start, body: body, check: -1, rests: -1, into: -1, since: r.since, dead: r.dead,
-	})
-	if op == opLoop {
-		r.cut(r.top(), body, true)
+	f := regionFrame{op: op, into: ways{dead: true}}
+	if op == opIf {
+		f.arm = r.here
 	}
+	r.frames = append(r.frames, f)
 }
 
 // otherwise goes from the first arm of the open if to the second.
-func (r *regions) otherwise(body int) {
-	f := r.top()
-	r.settle(f)
-	r.arrive(f)
-	*f = regionFrame{op: opElse, start: f.start, body: body, check: -1, arm: f.head, rests: f.rests, into: f.into, since: f.since, dead: f.dead}
-	r.since, r.dead = f.since, f.dead
-}
-
-// arrive notes a way from here to the end of a block.
-func (r *regions) arrive(f *regionFrame) {
-	if !r.dead {
-		f.into = max(f.into, int64(r.since))
-	}
+func (r *regions) otherwise() {
+	f := &r.frames[len(r.frames)-1]
+	f.into.join(&r.here)
+	f.op = opElse
+	r.here = f.arm
 }
 
 // branch notes a branch to a label.
 func (r *regions) branch(label uint32) {
 	r.straight = false
 	if f := &r.frames[len(r.frames)-1-int(label)]; f.op != opLoop {
-		r.arrive(f)
+		f.into.join(&r.here)
+	}
+}
+
+// join adds the ways to another place from which one gets here.
+func (h *ways) join(from *ways) {
+	switch {
+	case from.dead:
+		return
+	case h.dead:
+		*h = *from
+		return
+	}
+	h.since = max(h.since, from.since)
+	h.behind = h.behind || from.behind
+	h.rest = max(h.rest, from.rest)
+	if h.tangled = h.tangled || from.tangled; h.tangled {
+		return
+	}
+next:
+	for _, w := range from.open[:from.n] {
+		for i := range h.open[:h.n] {
+			if mine := &h.open[i]; mine.check == w.check {
+				mine.cost = max(mine.cost, w.cost)
+				continue next
+			}
+		}
+		if h.n == waysMax {
+			h.tangled = true
+			return
+		}
+		h.open[h.n] = w
+		h.n++
 	}
 }
 
 // close leaves the innermost block. It reports whether that was the function.
 func (r *regions) close() bool {
-	f := r.top()
-	r.settle(f)
+	f := &r.frames[len(r.frames)-1]
 	if len(r.frames) == 1 {
 		return true
 	}
-	r.arrive(f)
-	if f.op == opIf && !f.dead { // the way around it
-		f.into = max(f.into, int64(f.since))
+	if f.op == opIf { // the way around it
+		f.into.join(&f.arm)
 	}
-	r.since, r.dead = uint32(max(f.into, 0)), f.into < 0
-
-	head, rests, start := max(f.head, f.arm), f.rests, f.start
+	f.into.join(&r.here)
+	r.here = f.into
 	r.frames = r.frames[:len(r.frames)-1]
-	f = r.top()
-	if f.full(head) {
-		r.cut(f, start, false)
-	}
-	f.charge(head)
-	if rests >= 0 {
-		f.hold(max(f.rest, uint32(rests)))
-	}
 	return false
 }
 
-// head is what the body, once it is closed, begins with: the cost of the region
-// that no check stands in front of yet.
-func (r *regions) head() uint32 { return r.frames[0].head }
+// leaf reports whether the body, once it is closed, needs no check but that of
+// its entry, which charges no more than leafMax.
+func (r *regions) leaf() bool { return len(r.checks) == 1 && r.checks[0].cost <= leafMax }
 
-// finish puts the checks in order, once the body is closed. What the function
-// begins with is charged by a check at its entry, unless it is a leaf, which its
-// callers pay for, or can be left to its first loop.
+// finish gives the checks, once the body is closed. What the function begins with
+// is charged by a check at its entry, unless it is a leaf, which its callers pay
+// for, or can be left to its first loop.
 func (r *regions) finish(leaf bool) []check {
-	head := r.head()
-	merge := r.first >= 0 && head <= mergeMax
-	if !leaf && !merge {
-		r.checks = append(r.checks, check{pos: r.frames[0].body, cost: head, test: true})
+	entry := r.checks[0].cost
+	switch {
+	case leaf:
+		return nil
+	case r.first > 0 && entry <= mergeMax:
+		r.checks[r.first].cost += entry
+	default:
+		return r.checks
 	}
-	slices.SortStableFunc(r.checks, func(a, b check) int { return cmp.Compare(a.pos, b.pos) })
-	if merge {
-		i, _ := slices.BinarySearchFunc(r.checks, r.first, func(c check, pos int) int { return cmp.Compare(c.pos, pos) })
-		r.checks[i].cost += head
-	}
-	return r.checks
+	return r.checks[1:]
 }
