@@ -2,7 +2,7 @@
 // interceptor costs on weir and elsewhere, and measures how weir loads, scales
 // and stops. README.md says what it found and what its rows mean.
 //
-//	go run . [-rounds 15] [-turn 30ms]
+//	go run . [-rounds 15] [-turn 30ms] [-only calls,stops] [-guests C]
 //	go run -tags wasmtime .          # with wasmtime, which needs cgo
 //
 // It prints Markdown.
@@ -18,6 +18,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -62,17 +65,27 @@ func (b *bench) close() {
 type size struct {
 	rounds int
 	turn   time.Duration
-	many   int // small modules loaded
+	many   int            // small modules loaded
+	only   []string       // of sections
+	guests *regexp.Regexp // whose calls are measured
 }
+
+// sections are what can be measured by itself, in the order of the report.
+var sections = []string{"calls", "loads", "scales", "stops"}
 
 func main() {
 	var s size
 	flag.IntVar(&s.rounds, "rounds", 15, "how many `turns` every row has")
 	flag.DurationVar(&s.turn, "turn", 30*time.Millisecond, "how long a turn is")
 	flag.IntVar(&s.many, "modules", 100, "how many small `modules` are loaded")
+	only := flag.String("only", strings.Join(sections, ","), "the `sections` to measure")
+	guests := flag.String("guests", "", "measure the calls of those guests only whose names match this `expression`")
 	dir := flag.String("dir", ".", "the `folder` of the benchmark's source")
 	flag.Parse()
-	if flag.NArg() > 0 || s.rounds < 1 || s.many < 1 {
+	s.only = strings.Split(*only, ",")
+	unknown := slices.ContainsFunc(s.only, func(name string) bool { return !slices.Contains(sections, name) })
+	var err error
+	if s.guests, err = regexp.Compile(*guests); err != nil || unknown || flag.NArg() > 0 || s.rounds < 1 || s.many < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -96,34 +109,55 @@ func measure(ctx context.Context, w io.Writer, dir string, s size) (err error) {
 	}
 	defer b.close()
 	report := &report{w: w}
+	wanted := func(section string) bool { return slices.Contains(s.only, section) }
+	var called []guest
+	for _, g := range guests {
+		if s.guests.MatchString(g.name) {
+			called = append(called, g)
+		}
+	}
 	// First what is delayed by a large heap of the host's.
-	last := guests[len(guests)-1]
-	idle, err := b.idleStalls(ctx, last, s.rounds)
-	if err != nil {
-		return err
+	var stops []stop
+	if last := guests[len(guests)-1]; wanted("stops") {
+		idle, err := b.idleStalls(ctx, last, s.rounds)
+		if err != nil {
+			return err
+		}
+		if stops, err = b.measureStops(ctx, last, s.rounds); err != nil {
+			return err
+		}
+		stops = append([]stop{*idle}, stops...)
 	}
-	stops, err := b.measureStops(ctx, last, s.rounds)
-	if err != nil {
-		return err
+	var l *loads
+	if wanted("loads") {
+		if l, err = measureLoads(ctx, guests, min(s.rounds, 7), s.many); err != nil {
+			return err
+		}
 	}
-	l, err := measureLoads(ctx, guests, min(s.rounds, 7), s.many)
-	if err != nil {
-		return err
+	var scales []*scale
+	if wanted("scales") {
+		if scales, err = b.measureScales(ctx, called, s.rounds, s.turn); err != nil {
+			return err
+		}
 	}
-	scales, err := b.measureScales(ctx, guests, s.rounds, s.turn)
-	if err != nil {
-		return err
+	if wanted("calls") {
+		cells, err := b.cells(ctx, called)
+		if err != nil {
+			return err
+		}
+		if err := b.measure(cells, s.rounds, s.turn); err != nil {
+			return err
+		}
+		report.calls(called, cells)
 	}
-	cells, err := b.cells(ctx, guests)
-	if err != nil {
-		return err
+	if l != nil {
+		report.loads(l)
 	}
-	if err := b.measure(cells, s.rounds, s.turn); err != nil {
-		return err
+	if scales != nil {
+		report.scales(scales)
 	}
-	report.calls(guests, cells)
-	report.loads(l)
-	report.scales(scales)
-	report.stops(append([]stop{*idle}, stops...))
+	if stops != nil {
+		report.stops(stops)
+	}
 	return errors.Join(report.err, ctx.Err())
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,9 +119,20 @@ func TestGuestsOfAllLanguagesAgree(t *testing.T) {
 func TestEverythingIsMeasured(t *testing.T) {
 	needGuests(t)
 	var out bytes.Buffer
-	require.NoError(t, measure(t.Context(), &out, ".", size{rounds: 1, turn: time.Millisecond, many: 3}))
+	require.NoError(t, measure(t.Context(), &out, ".", size{rounds: 1, turn: time.Millisecond, many: 3, only: sections, guests: regexp.MustCompile("")}))
 	for _, want := range []string{nameUnsafe, nameWeir, nameExtism, "nothing cached", "tight loop", "two goroutines"} {
 		require.Contains(t, strings.ToLower(out.String()), strings.ToLower(want))
+	}
+}
+
+// A section can be measured by itself, and the calls of some guests only.
+func TestSectionsCanBeChosen(t *testing.T) {
+	needGuests(t)
+	var out bytes.Buffer
+	require.NoError(t, measure(t.Context(), &out, ".", size{rounds: 1, turn: time.Millisecond, only: []string{"calls"}, guests: regexp.MustCompile("^C$")}))
+	require.Contains(t, out.String(), nameWeir)
+	for _, other := range []string{goSDK, "nothing cached", "tight loop", "two goroutines", "map any"} {
+		require.NotContains(t, out.String(), other)
 	}
 }
 

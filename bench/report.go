@@ -98,6 +98,9 @@ func (r *report) calls(guests []guest, cells []*cell) {
 			r.row(row...)
 		}
 		any := find(goAny, nameExtism, size)
+		if any == nil {
+			continue
+		}
 		row := []string{"Extism map any / weir, " + sizeName(size)}
 		for _, g := range guests {
 			text := "–"

@@ -47,6 +47,11 @@ func hostileGuests() []hostile {
 			first := r.Func("", "", wt.Block()) // keeps the index of the next one simple
 			return wt.Seq(wt.Call(r.Func("", "", wt.ReturnCall(first+1))), wt.Unreachable)
 		})},
+		{"a recursion 400,000 deep in a loop", hostileGuest(func(r *wt.Reactor) []byte {
+			self := r.Func("i", "", wt.Block()) + 1 // the index of the next one
+			down := r.Func("i", "", wt.Get(0), wt.If(wt.Get(0), wt.I32(1), wt.I32Sub, wt.Call(self)))
+			return wt.Loop(wt.I32(400_000), wt.Call(down), wt.Br(0))
+		})},
 		{"fills of 60 MiB in a loop", hostileGuest(func(*wt.Reactor) []byte { return wt.Seq(grow(1000), wt.Loop(fill(60<<20), wt.Br(0))) })},
 		{"400 fills of 32 MiB in a row", hostileGuest(func(*wt.Reactor) []byte { return wt.Seq(grow(600), repeat(400, fill(32<<20))) })},
 	}
