@@ -1,10 +1,11 @@
 package gateway
 
 import (
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/relay"
 )
@@ -12,6 +13,7 @@ import (
 // plans keeps the plans made for the lists in force.
 type plans struct {
 	policy  *chain.Policy
+	log     *slog.Logger
 	current atomic.Pointer[generation]
 }
 
@@ -20,13 +22,13 @@ type generation struct {
 	version  uint64
 	listings []chain.Listing
 	policy   *chain.Policy
-	number   atomic.Int64
-	made     sync.Map // relay.Scope → *chain.Plan
-	any      sync.Map // relay.Scope of AnyEvent → bool
+	number   atomic.Int64 // of what is kept in the two
+	made     sync.Map     // relay.Scope → *chain.Plan
+	any      sync.Map     // relay.Scope of AnyEvent → bool
 }
 
-// mostPlans bounds the plans that are kept: events and protocol versions are a
-// peer's words. A plan beyond it is made anew each time.
+// mostPlans bounds the plans and answers that are kept: events and protocol
+// versions are a peer's words. One beyond it is made anew each time.
 const mostPlans = 1024
 
 func (p *plans) of(version uint64, listings []chain.Listing) *generation {
@@ -41,7 +43,35 @@ func (p *plans) of(version uint64, listings []chain.Listing) *generation {
 		}
 		next := &generation{version: version, listings: listings, policy: p.policy}
 		if p.current.CompareAndSwap(now, next) {
+			p.tell(now, next)
 			return next
+		}
+	}
+}
+
+// tell logs what a change of the lists did to the entries of policy: a guard that
+// silently never runs is the worst there is. What waits for a host that is down
+// is told of at first only, as the host is told of by itself. was is nil at
+// first.
+func (p *plans) tell(was, is *generation) {
+	var before []chain.Unmatched
+	if was != nil {
+		before = p.policy.Unmatched(was.listings)
+	}
+	after := p.policy.Unmatched(is.listings)
+	among := func(list []chain.Unmatched, u chain.Unmatched, settled bool) bool {
+		return slices.ContainsFunc(list, func(o chain.Unmatched) bool {
+			return o.Source == u.Source && o.Target == u.Target && !(settled && o.Pending)
+		})
+	}
+	for _, u := range after {
+		if was == nil || !u.Pending && !among(before, u, true) {
+			p.log.Warn(u.String())
+		}
+	}
+	for _, u := range before {
+		if !among(after, u, false) {
+			p.log.Info("an entry of policy matches now", "entry", u.Source, "interceptor", u.Target)
 		}
 	}
 }
@@ -65,39 +95,17 @@ func (g *generation) governs(s relay.Scope) bool {
 	if s.Event != relay.AnyEvent {
 		return !g.plan(s).Empty()
 	}
-	s.ProtocolVersion = "" // of which every interceptor makes sense
+	s.Direction = 0 // which decides nothing but the order
 	if governs, ok := g.any.Load(s); ok {
 		return governs.(bool)
 	}
-	governs := g.governsAny(s)
-	g.any.Store(s, governs)
+	governs := chain.Governs(g.listings, g.policy, s.Phase, s.ProtocolVersion)
+	if g.number.Load() < mostPlans {
+		if _, loaded := g.any.LoadOrStore(s, governs); !loaded {
+			g.number.Add(1)
+		}
+	}
 	return governs
-}
-
-// unhooked is an event that only patterns hook: what blocks it besides blocks
-// every event.
-const unhooked = "weir/any"
-
-// governsAny says whether anything at all may be governed in a phase.
-func (g *generation) governsAny(s relay.Scope) bool {
-	for i := range g.listings {
-		for _, d := range g.listings[i].Interceptors {
-			for _, h := range d.Hooks {
-				if h.Phase == s.Phase && len(h.Events) > 0 {
-					return true
-				}
-			}
-		}
-	}
-	// No interceptor hooks the phase; but a host that cannot be listed, or a
-	// required interceptor that is missing, may still block events.
-	for _, event := range []string{unhooked, abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList, abi.ToolsCall} {
-		s.Event = event
-		if !newPlan(g.listings, g.policy, s).Empty() {
-			return true
-		}
-	}
-	return false
 }
 
 func newPlan(listings []chain.Listing, policy *chain.Policy, s relay.Scope) *chain.Plan {

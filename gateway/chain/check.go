@@ -34,5 +34,5 @@ func checkResult(s *Step, inv *abi.Invocation, r *abi.Result) error {
 	if err := wire.Strict(r.Payload); err != nil {
 		return fmt.Errorf("the payload: %w", err)
 	}
-	return checkShape(inv.Event, inv.Phase, r.Payload)
+	return checkShape(inv.Event, inv.Phase, r.Payload, inv.Payload)
 }

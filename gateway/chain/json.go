@@ -77,7 +77,7 @@ func (r *StepResult) appendJSON(dst []byte) []byte {
 
 // AppendJSON appends the plan as one JSON object: the steps in order with what
 // holds for each and where it came from, what was left out and why, and what
-// blocks it.
+// blocks it. Every step has every setting; null is none.
 func (p *Plan) AppendJSON(dst []byte) []byte {
 	w := wire.OpenObject(dst)
 	w.String("event", p.event)
@@ -87,8 +87,7 @@ func (p *Plan) AppendJSON(dst []byte) []byte {
 	w.Bool("blocked", p.Blocked())
 	w.List("steps", len(p.steps), func(b []byte, i int) []byte { return p.steps[i].appendJSON(b) })
 	w.List("leftOut", len(p.leftOut), func(b []byte, i int) []byte {
-		l := &p.leftOut[i]
-		return appendAbsent(b, l.Name, l.Host, l.Type, string(l.Reason), l.Detail)
+		return p.leftOut[i].appendJSON(b)
 	})
 	w.List("discoveryFailures", len(p.failures), func(b []byte, i int) []byte {
 		f := &p.failures[i]
@@ -99,6 +98,13 @@ func (p *Plan) AppendJSON(dst []byte) []byte {
 
 // MarshalJSON writes what [Plan.AppendJSON] appends.
 func (p *Plan) MarshalJSON() ([]byte, error) { return p.AppendJSON(nil), nil }
+
+// MarshalJSON writes it as a plan does.
+func (l LeftOut) MarshalJSON() ([]byte, error) { return l.appendJSON(nil), nil }
+
+func (l *LeftOut) appendJSON(dst []byte) []byte {
+	return appendAbsent(dst, l.Name, l.Host, l.Type, string(l.Reason), l.Detail)
+}
 
 // appendAbsent appends who has no part in a plan, or blocks it, and why.
 func appendAbsent(dst []byte, name, host string, typ abi.Type, reason, detail string) []byte {
@@ -122,21 +128,30 @@ func (s *Step) appendJSON(dst []byte) []byte {
 	w.OptString("version", s.Version)
 	setting(&w, "mode", s.Mode.From, func(v *wire.ObjectWriter) { v.String("value", string(s.Mode.Value)) })
 	setting(&w, "failOpen", s.FailOpen.From, func(v *wire.ObjectWriter) { v.Bool("value", s.FailOpen.Value) })
-	if s.Type == abi.Mutation {
-		setting(&w, "priority", s.Priority.From, func(v *wire.ObjectWriter) { v.Int("value", int(s.Priority.Value)) })
-	}
-	if s.Timeout.Value > 0 {
-		setting(&w, "timeoutMs", s.Timeout.From, func(v *wire.ObjectWriter) { duration(v, "value", s.Timeout.Value) })
-	}
-	if s.Config.Value != nil {
-		setting(&w, "config", s.Config.From, func(v *wire.ObjectWriter) { v.Raw("value", s.ConfigShown) })
-	}
+	setting(&w, "priority", s.Priority.From, func(v *wire.ObjectWriter) { v.Int("value", int(s.Priority.Value)) })
+	setting(&w, "timeoutMs", s.Timeout.From, func(v *wire.ObjectWriter) {
+		if s.Timeout.Value > 0 {
+			duration(v, "value", s.Timeout.Value)
+		} else {
+			v.Raw("value", null)
+		}
+	})
+	setting(&w, "config", s.Config.From, func(v *wire.ObjectWriter) {
+		if s.Config.Value != nil {
+			v.Raw("value", s.ConfigShown)
+		} else {
+			v.Raw("value", null)
+		}
+	})
 	setting(&w, "hooks", s.Hooks.From, func(v *wire.ObjectWriter) { v.Append("value", s.Hooks.Value.AppendJSON) })
+	setting(&w, "required", s.Required.From, func(v *wire.ObjectWriter) { v.Bool("value", s.Required.Value) })
 	if s.Refused != nil {
 		w.String("refused", s.Refused.Error())
 	}
 	return w.Close()
 }
+
+var null = []byte("null")
 
 func setting(w *wire.ObjectWriter, name string, from From, value func(*wire.ObjectWriter)) {
 	w.Object(name, func(w *wire.ObjectWriter) {

@@ -90,54 +90,77 @@ func NewPlan(listings []Listing, policy *Policy, event string, phase abi.Phase, 
 	if !abi.IsEvent(event) || !phase.Valid() {
 		return p
 	}
-	var aliases map[string]*alias
-	if policy != nil {
-		aliases = policy.names
-	}
+	p.steps = make([]Step, 0, hooked(listings, event, phase)) // steps are large: growing moves them
 	for i := range listings {
 		l := &listings[i]
 		if err := l.unavailable(); err != nil {
 			p.addUnavailable(l, err)
 			continue
 		}
-		host := l.Host.Name()
 		for _, s := range l.Skipped {
-			p.leaveOut(LeftOut{Name: s.Name, Host: host, Reason: Malformed, Detail: errText(s.Err)})
+			p.leaveOut(LeftOut{Name: s.Name, Host: l.Host.Name(), Reason: Malformed, Detail: errText(s.Err)})
 		}
-		seen := make(map[string]struct{}, len(l.Interceptors))
-		for j := range l.Interceptors {
-			d := &l.Interceptors[j]
-			if err := wellFormed(d); err != nil {
-				p.leaveOut(LeftOut{Name: d.Name, Host: host, Type: d.Type, Reason: Malformed, Detail: err.Error()})
-				continue
-			}
-			if _, ok := seen[d.Name]; ok {
-				p.leaveOut(LeftOut{Name: d.Name, Host: host, Type: d.Type, Reason: Duplicate})
-				continue
-			}
-			seen[d.Name] = struct{}{}
-			c := candidate{d: d, host: l.Host, hostName: host, hostIndex: i, name: d.Name}
-			if a := aliases[d.Name]; a != nil {
-				c.clash = a
-			}
-			copies := policy.copiesOf(d.Name, host)
-			if len(copies) > 0 && !policy.servesOriginal(d.Name, host) {
-				p.leaveOut(LeftOut{Name: d.Name, Host: host, Type: d.Type, Reason: Replaced, Detail: "only copies of it are served; an entry with its own name and no `as` would serve it too"})
-			} else {
-				c.rules = policy.forOriginal(d.Name, host)
-				p.consider(&c)
-			}
-			for _, a := range copies {
-				c := candidate{d: d, host: l.Host, hostName: host, hostIndex: i, name: a.as, rules: policy.forCopy(a, host)}
-				p.consider(&c)
-			}
-		}
+		policy.offered(i, l, func(c *candidate) { p.consider(c, policy) }, p.leaveOut)
 	}
 	p.order()
 	if policy != nil {
-		p.require(listings, policy)
+		for i := range policy.required {
+			if r := &policy.required[i]; r.concerns(event, phase) {
+				p.failures = append(p.failures, r.unmet(listings, policy, protocolVersion)...)
+			}
+		}
 	}
 	return p
+}
+
+// hooked counts the interceptors that hook an event.
+func hooked(listings []Listing, event string, phase abi.Phase) (n int) {
+	for i := range listings {
+		for j := range listings[i].Interceptors {
+			if listings[i].Interceptors[j].Hooks.Match(event, phase) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// offered goes through what a host lists: it calls take with each interceptor,
+// and each copy of one, that policy knows by a name, and leave with the others.
+// take must not keep the candidate.
+func (p *Policy) offered(index int, l *Listing, take func(*candidate), leave func(LeftOut)) {
+	c := candidate{host: l.Host, hostName: l.Host.Name(), hostIndex: index}
+	seen := make(map[string]struct{}, len(l.Interceptors))
+	for j := range l.Interceptors {
+		d := &l.Interceptors[j]
+		out := LeftOut{Name: d.Name, Host: c.hostName, Type: d.Type}
+		if err := wellFormed(d); err != nil {
+			out.Reason, out.Detail = Malformed, err.Error()
+			leave(out)
+			continue
+		}
+		if _, ok := seen[d.Name]; ok {
+			out.Reason = Duplicate
+			leave(out)
+			continue
+		}
+		seen[d.Name] = struct{}{}
+		copies := p.copiesOf(d.Name, c.hostName)
+		if len(copies) > 0 && !p.servesOriginal(d.Name, c.hostName) {
+			out.Reason, out.Detail = Replaced, "only copies of it are served; an entry with its own name and no `as` would serve it too"
+			leave(out)
+		} else {
+			c.d, c.name, c.rules, c.alias = d, d.Name, p.forOriginal(d.Name, c.hostName), nil
+			if p != nil {
+				c.clash = p.names[d.Name]
+			}
+			take(&c)
+		}
+		for _, a := range copies {
+			c.d, c.name, c.rules, c.alias, c.clash = d, a.as, p.forCopy(a, c.hostName), a, nil
+			take(&c)
+		}
+	}
 }
 
 // unavailable says why nothing can be taken from a listing, or nil.
@@ -204,6 +227,7 @@ type candidate struct {
 	hostIndex int
 	name      string
 	rules     rules
+	alias     *alias // the entry that makes the copy, nil for an original
 	clash     *alias // a copy that bears the name of this listed interceptor
 }
 
@@ -215,21 +239,27 @@ func (c *candidate) refuse() error {
 	return c.rules.refuse(c.d)
 }
 
+// exclude says why the candidate has no part in the plan of any event, or
+// nothing. What is refused is not left out.
+func (c *candidate) exclude(protocolVersion string) (LeftOutReason, string) {
+	if !c.d.Compat.Includes(protocolVersion) {
+		return IncompatVersion, compatText(c.d.Compat, protocolVersion)
+	}
+	if m := c.rules.enabled(); m.set && !m.value {
+		return Disabled, From{FromPolicy, m.source}.String()
+	}
+	return "", ""
+}
+
 // consider selects the candidate for the plan or leaves it out.
-func (p *Plan) consider(c *candidate) {
+func (p *Plan) consider(c *candidate, policy *Policy) {
 	out := LeftOut{Name: c.name, Host: c.hostName, Type: c.d.Type}
 	if !c.d.Hooks.Match(p.event, p.phase) {
 		out.Reason = NotHooked
 		p.leaveOut(out)
 		return
 	}
-	if !c.d.Compat.Includes(p.protocolVersion) {
-		out.Reason, out.Detail = IncompatVersion, compatText(c.d.Compat, p.protocolVersion)
-		p.leaveOut(out)
-		return
-	}
-	if m := c.rules.enabled(); m.set && !m.value {
-		out.Reason, out.Detail = Disabled, From{FromPolicy, m.source}.String()
+	if out.Reason, out.Detail = c.exclude(p.protocolVersion); out.Reason != "" {
 		p.leaveOut(out)
 		return
 	}
@@ -243,6 +273,11 @@ func (p *Plan) consider(c *candidate) {
 		Name: c.name, Interceptor: c.d.Name, Host: c.hostName, Type: c.d.Type, Version: c.d.Version,
 		Settings: c.rules.resolve(c.d, p.phase), Refused: refused, host: c.host, hostIndex: c.hostIndex,
 	})
+	s := &p.steps[len(p.steps)-1]
+	s.Required = policy.requires(c, p.event, p.phase)
+	if refused != nil {
+		s.Hooks = Setting[abi.Hooks]{c.d.Hooks, From{Origin: FromAuthor}} // it fails on all that its author declared
+	}
 }
 
 func compatText(c *abi.Compat, version string) string {
@@ -271,11 +306,12 @@ func (p *Plan) order() {
 		pass = [...]abi.Type{abi.Validation, abi.Sink, abi.Mutation}
 	}
 	rank := func(t abi.Type) int { return slices.Index(pass[:], t) }
-	sorted := make([]*Step, len(p.steps)) // steps are large, and sorting moves them often
-	for i := range p.steps {
-		sorted[i] = &p.steps[i]
+	sorted := make([]int, len(p.steps)) // of indices: steps are large, and sorting moves them often
+	for i := range sorted {
+		sorted[i] = i
 	}
-	slices.SortStableFunc(sorted, func(a, b *Step) int {
+	slices.SortFunc(sorted, func(i, j int) int {
+		a, b := &p.steps[i], &p.steps[j]
 		if c := cmp.Compare(rank(a.Type), rank(b.Type)); c != 0 {
 			return c
 		}
@@ -288,11 +324,7 @@ func (p *Plan) order() {
 		// stand on one host.
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.hostIndex, b.hostIndex), strings.Compare(a.Interceptor, b.Interceptor))
 	})
-	steps := make([]Step, len(sorted))
-	for i, s := range sorted {
-		steps[i] = *s
-	}
-	p.steps = steps
+	permute(p.steps, sorted)
 	for from := 0; from < len(p.steps); {
 		to := from
 		for to < len(p.steps) && p.steps[to].Type == p.steps[from].Type {
@@ -312,6 +344,23 @@ func (p *Plan) order() {
 	slices.SortStableFunc(p.leftOut, func(a, b LeftOut) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.Reason), string(b.Reason)))
 	})
+}
+
+// permute puts list[order[i]] at i, for each i, and leaves order the identity.
+func permute(list []Step, order []int) {
+	for start := range order {
+		if order[start] == start {
+			continue
+		}
+		first := list[start]
+		at := start
+		for order[at] != start {
+			from := order[at]
+			list[at], order[at] = list[from], at
+			at = from
+		}
+		list[at], order[at] = first, at
+	}
 }
 
 // Event is the event that the plan is for.

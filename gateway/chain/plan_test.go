@@ -337,21 +337,62 @@ func TestUnmatched(t *testing.T) {
 		{Interceptor: "w", As: "x", Source: "f:5"},
 		{Interceptor: "*", Host: "dead", Source: "f:6"},
 		{Interceptor: "*", Source: "f:7"},
+		{Interceptor: "skipped", Source: "f:8"},
+		{Interceptor: "filter", Source: "f:9"},
 	})
 	require.NoError(t, err)
-	hosts := []*mock{host("a", validator("v", pass)), host("b", validator("x", pass))}
+	hosts := []*mock{
+		host("a", validator("v", pass), interceptor{abi.Descriptor{Name: "filter", Type: "filter", Hooks: abi.OnBoth("*")}, nil}),
+		host("b", validator("x", pass)),
+	}
+	hosts[1].skip = []abi.Skipped{{Name: "skipped", Err: errors.New("bad")}}
 	require.Equal(t, []Unmatched{
-		{Source: "f:2", Target: `"V"`},
-		{Source: "f:3", Target: `"v" on host "b"`},
-		{Source: "f:4", Target: `"*" on host "c"`},
-		{Source: "f:5", Target: `"w" as "x"`},
-		{Source: "f:6", Target: `"*" on host "dead"`},
+		{Source: "f:2", Target: `"V"`, Reason: Unlisted},
+		{Source: "f:3", Target: `"v" on host "b"`, Reason: Unlisted},
+		{Source: "f:4", Target: `"*" on host "c"`, Reason: Unlisted},
+		{Source: "f:5", Target: `"w" as "x"`, Reason: Unlisted},
+		{Source: "f:6", Target: `"*" on host "dead"`, Reason: Unlisted},
+		{Source: "f:8", Target: `"skipped"`, Reason: Unusable},
+		{Source: "f:9", Target: `"filter"`, Reason: Unusable},
 	}, policy.Unmatched(listings(hosts, nil)))
 
 	hosts = append(hosts, &mock{name: "dead", err: errors.New("down")})
-	last := policy.Unmatched(listings(hosts, nil))
-	require.Equal(t, `f:6: the entry for interceptor "*" on host "dead" matches nothing that any host lists so far`, last[len(last)-1].String())
-	require.True(t, last[0].Pending, "the dead host may list it yet")
-	require.False(t, last[1].Pending, "the host that it names is there")
+	list := policy.Unmatched(listings(hosts, nil))
+	require.Equal(t, `f:6: the entry for interceptor "*" on host "dead" matches nothing that any host lists so far`, list[4].String())
+	require.Equal(t, `f:8: the entry for interceptor "skipped" matches only what is listed with a descriptor that cannot be used so far`, list[5].String())
+	require.True(t, list[0].Pending, "the dead host may list it yet")
+	require.False(t, list[1].Pending, "the host that it names is there")
 	require.Empty(t, (*Policy)(nil).Unmatched(nil))
+}
+
+// TestUnmatchedHooks: an entry that narrows to what is no event switches off
+// what it addresses.
+func TestUnmatchedHooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		hooks abi.Hooks
+		lost  bool
+	}{
+		"not set":                            {nil, false},
+		"nothing, in so many words":          {abi.Hooks{}, false},
+		"no events":                          {abi.On(abi.Request), false},
+		"an event":                           {abi.On(abi.Response, abi.ToolsCall), false},
+		"a pattern":                          {abi.On(abi.Request, "tools/*"), false},
+		"no event":                           {abi.On(abi.Request, "initialize"), true},
+		"a namespace without any":            {abi.OnBoth("tasks/*", "notifications/*"), true},
+		"one of two":                         {abi.On(abi.Request, "ping", abi.ToolsCall), false},
+		"a misspelled one is a custom event": {abi.On(abi.Request, "tools/cal"), false},
+		"a word":                             {abi.On(abi.Request, "tools"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy, err := NewPolicy([]Entry{{Interceptor: "v", Hooks: c.hooks, Source: "f:1"}})
+			require.NoError(t, err)
+			list := policy.Unmatched(listings([]*mock{host("h", validator("v", pass))}, nil))
+			if !c.lost {
+				require.Empty(t, list)
+				return
+			}
+			require.Equal(t, []Unmatched{{Source: "f:1", Target: `"v"`, Reason: NoEvent}}, list)
+			require.Equal(t, `f:1: the entry for interceptor "v" has hooks that match no event at all, so that what it addresses never runs`, list[0].String())
+		})
+	}
 }

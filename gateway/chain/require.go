@@ -90,39 +90,50 @@ func (p *Policy) checkRequired(e *Entry) error {
 	return errors.Join(errs...)
 }
 
-// require adds a failure for each requirement of policy that is not met on the
-// plan's event and phase (protocol.md §5, Discovery failure).
-func (p *Plan) require(listings []Listing, policy *Policy) {
-	for i := range policy.required {
-		r := &policy.required[i]
-		if !r.concerns(p.event, p.phase) {
-			continue
-		}
-		found := false
-		for j := range listings {
-			l := &listings[j]
-			if l.unavailable() != nil || r.host != "" && r.host != l.Host.Name() {
-				continue
+// requires says whether an entry requires the candidate on an event and phase,
+// and which: the first that does.
+func (p *Policy) requires(c *candidate, event string, phase abi.Phase) Setting[bool] {
+	if p != nil {
+		for i := range p.required {
+			r := &p.required[i]
+			if r.interceptor == c.d.Name && r.alias == c.alias && (r.host == "" || r.host == c.hostName) && r.concerns(event, phase) {
+				return Setting[bool]{true, From{FromPolicy, r.source}}
 			}
-			for k := range l.Skipped {
-				if s := &l.Skipped[k]; s.Name == r.interceptor {
-					found = true
-					p.unmet(r, l.Host.Name(), "", BadDescriptor, errText(s.Err))
-				}
-			}
-			if d := l.find(r.interceptor); d != nil {
-				found = true
-				p.requireListed(r, policy, l, d)
-			}
-		}
-		if !found {
-			where := "no host lists it"
-			if r.host != "" {
-				where = "the host does not list it"
-			}
-			p.unmet(r, r.host, "", Missing, where)
 		}
 	}
+	return Setting[bool]{}
+}
+
+// unmet gives a failure for each way in which the requirement is not met
+// (protocol.md §5, Discovery failure).
+func (r *requirement) unmet(listings []Listing, policy *Policy, protocolVersion string) (failures []DiscoveryFailure) {
+	found := false
+	for i := range listings {
+		l := &listings[i]
+		if l.unavailable() != nil || r.host != "" && r.host != l.Host.Name() {
+			continue
+		}
+		for j := range l.Skipped {
+			if s := &l.Skipped[j]; s.Name == r.interceptor {
+				found = true
+				failures = append(failures, r.failure(l.Host.Name(), "", BadDescriptor, errText(s.Err)))
+			}
+		}
+		if d := l.find(r.interceptor); d != nil {
+			found = true
+			if reason, detail := r.lacks(policy, l.Host.Name(), d, protocolVersion); reason != "" {
+				failures = append(failures, r.failure(l.Host.Name(), d.Type, reason, detail))
+			}
+		}
+	}
+	if !found {
+		where := "no host lists it"
+		if r.host != "" {
+			where = "the host does not list it"
+		}
+		failures = append(failures, r.failure(r.host, "", Missing, where))
+	}
+	return failures
 }
 
 // find gives the descriptor of a name: the first, as the rest is left out.
@@ -135,12 +146,11 @@ func (l *Listing) find(name string) *abi.Descriptor {
 	return nil
 }
 
-// requireListed checks one interceptor that a requirement concerns.
-func (p *Plan) requireListed(r *requirement, policy *Policy, l *Listing, d *abi.Descriptor) {
-	host := l.Host.Name()
+// lacks says why an interceptor that is listed does not meet the requirement, or
+// nothing.
+func (r *requirement) lacks(policy *Policy, host string, d *abi.Descriptor, protocolVersion string) (DiscoveryReason, string) {
 	if err := wellFormed(d); err != nil {
-		p.unmet(r, host, d.Type, BadDescriptor, err.Error())
-		return
+		return BadDescriptor, err.Error()
 	}
 	c := candidate{d: d, name: r.name}
 	if r.alias != nil {
@@ -149,21 +159,20 @@ func (p *Plan) requireListed(r *requirement, policy *Policy, l *Listing, d *abi.
 		c.rules = policy.forOriginal(d.Name, host) // never a copy's name: NewPolicy refuses such an entry
 	}
 	if err := c.refuse(); err != nil {
-		p.unmet(r, host, d.Type, RefusedByRule, err.Error())
-		return
+		return RefusedByRule, err.Error()
 	}
 	if m := c.rules.enabled(); m.set && !m.value {
-		p.unmet(r, host, d.Type, Unserved, From{FromPolicy, m.source}.String())
-		return
+		return Unserved, From{FromPolicy, m.source}.String()
 	}
-	if !d.Compat.Includes(p.protocolVersion) {
-		p.unmet(r, host, d.Type, Incompatible, compatText(d.Compat, p.protocolVersion))
+	if !d.Compat.Includes(protocolVersion) {
+		return Incompatible, compatText(d.Compat, protocolVersion)
 	}
+	return "", ""
 }
 
-func (p *Plan) unmet(r *requirement, host string, typ abi.Type, reason DiscoveryReason, detail string) {
-	p.failures = append(p.failures, DiscoveryFailure{
+func (r *requirement) failure(host string, typ abi.Type, reason DiscoveryReason, detail string) DiscoveryFailure {
+	return DiscoveryFailure{
 		Interceptor: r.name, Host: host, Type: typ, Reason: reason,
 		Detail: fmt.Sprintf("required by %s: %s", From{FromPolicy, r.source}, detail),
-	})
+	}
 }

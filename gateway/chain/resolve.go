@@ -59,6 +59,9 @@ type Settings struct {
 	// ConfigShown is what to print in place of Config.
 	ConfigShown json.RawMessage
 	Hooks       Setting[abi.Hooks]
+	// Required says that the plan's event and phase are blocked while the
+	// interceptor is not there.
+	Required Setting[bool]
 }
 
 // rules are what applies to one interceptor, the strongest first; some are nil.

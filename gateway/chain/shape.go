@@ -3,92 +3,143 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
-// requiredMember is a member without which params or a result make no sense to
-// whoever receives them.
-type requiredMember struct {
-	name  string
-	kinds string // first characters of the JSON values that will do
+// shape is the least that the params or the result of an event must be so that
+// whoever receives them can make sense of them: an object in which these members
+// are as they should be. What else is in it is the matter of client and server.
+type shape []shaped
+
+// shaped is one member that matters. Kinds are first characters of JSON values.
+type shaped struct {
+	name     string
+	required bool
+	kinds    string // of values that will do
+	elements string // of the elements that will do, where the value is an array; "" is any
 }
 
-// optionalMember has a kind where it is there.
-type optionalMember = requiredMember
+// meta is what every params and every result may hold.
+var meta = shaped{name: "_meta", kinds: "{"}
 
-// shape is the least that the params or the result of an event must be: an
-// object with these members. What else is in them is the matter of client and
-// server.
-type shape struct {
-	required []requiredMember
-	optional []optionalMember
+func must(name, kinds string) shaped {
+	return shaped{name: name, required: true, kinds: kinds, elements: "{"}
 }
-
-var (
-	cursor    = []optionalMember{{"cursor", `"`}}
-	arguments = []optionalMember{{"arguments", "{"}}
-)
+func may(name, kinds string) shaped { return shaped{name: name, kinds: kinds} }
 
 var requestShapes = map[string]shape{
-	abi.ToolsList:          {optional: cursor},
-	abi.ToolsCall:          {required: []requiredMember{{"name", `"`}}, optional: arguments},
-	abi.PromptsList:        {optional: cursor},
-	abi.PromptsGet:         {required: []requiredMember{{"name", `"`}}, optional: arguments},
-	abi.ResourcesList:      {optional: cursor},
-	abi.ResourcesRead:      {required: []requiredMember{{"uri", `"`}}},
-	abi.ResourcesSubscribe: {required: []requiredMember{{"uri", `"`}}},
-	abi.SamplingCreate:     {required: []requiredMember{{"messages", "["}}},
-	abi.ElicitationCreate:  {required: []requiredMember{{"message", `"`}}},
-	abi.LLMCompletion:      {required: []requiredMember{{"messages", "["}}},
+	abi.ToolsList:          {may("cursor", `"`), meta},
+	abi.ToolsCall:          {must("name", `"`), may("arguments", "{"), meta},
+	abi.PromptsList:        {may("cursor", `"`), meta},
+	abi.PromptsGet:         {must("name", `"`), may("arguments", "{"), meta},
+	abi.ResourcesList:      {may("cursor", `"`), meta},
+	abi.ResourcesRead:      {must("uri", `"`), meta},
+	abi.ResourcesSubscribe: {must("uri", `"`), meta},
+	abi.SamplingCreate:     {must("messages", "["), meta},
+	abi.ElicitationCreate:  {must("message", `"`), meta},
+	abi.LLMCompletion:      {must("messages", "["), meta},
 }
 
 var responseShapes = map[string]shape{
-	abi.ToolsList:         {required: []requiredMember{{"tools", "["}}},
-	abi.ToolsCall:         {required: []requiredMember{{"content", "["}}, optional: []optionalMember{{"structuredContent", "{"}, {"isError", "tf"}}},
-	abi.PromptsList:       {required: []requiredMember{{"prompts", "["}}},
-	abi.PromptsGet:        {required: []requiredMember{{"messages", "["}}},
-	abi.ResourcesList:     {required: []requiredMember{{"resources", "["}}},
-	abi.ResourcesRead:     {required: []requiredMember{{"contents", "["}}},
-	abi.SamplingCreate:    {required: []requiredMember{{"role", `"`}, {"content", "{["}}},
-	abi.ElicitationCreate: {required: []requiredMember{{"action", `"`}}},
-	abi.RootsList:         {required: []requiredMember{{"roots", "["}}},
+	abi.ToolsList:         {must("tools", "["), may("nextCursor", `"`), meta},
+	abi.ToolsCall:         {must("content", "["), may("structuredContent", "{"), may("isError", "t"), meta},
+	abi.PromptsList:       {must("prompts", "["), may("nextCursor", `"`), meta},
+	abi.PromptsGet:        {must("messages", "["), meta},
+	abi.ResourcesList:     {must("resources", "["), may("nextCursor", `"`), meta},
+	abi.ResourcesRead:     {must("contents", "["), meta},
+	abi.SamplingCreate:    {must("role", `"`), must("content", "{["), meta},
+	abi.ElicitationCreate: {must("action", `"`), may("content", "{"), meta},
+	abi.RootsList:         {must("roots", "["), meta},
 }
 
-// checkShape says why a mutated payload is no params or result object for its
-// event, or nil. payload is strict JSON.
-func checkShape(event string, phase abi.Phase, payload []byte) error {
+// anyShape is the shape of events that nothing is known of.
+var anyShape = shape{meta}
+
+// flaw is what is wrong with one member.
+type flaw struct {
+	member  string
+	kind    byte // of the value that will not do, 0 where the member is missing
+	element bool // it is an element of the member
+}
+
+func (f flaw) String() string {
+	switch {
+	case f.kind == 0:
+		return fmt.Sprintf("has no %q", f.member)
+	case f.element:
+		return fmt.Sprintf("has an element in %q that is %s", f.member, kindName(f.kind))
+	default:
+		return fmt.Sprintf("has a %q that is %s", f.member, kindName(f.kind))
+	}
+}
+
+// checkShape says why what a mutation made of input is no params or result
+// object for its event, or nil. Both are strict JSON.
+//
+// Only what the mutation brought about counts. Peers send members that are
+// missing or of the wrong kind, `"arguments":null` above all, and others live
+// with it; an interceptor that leaves such a member as it was, or changes what
+// is inside, is not to blame, and blocking there would make a message's fate
+// depend on whether somebody redacted it elsewhere.
+func checkShape(event string, phase abi.Phase, payload, input []byte) error {
 	if kindOf(payload) != '{' {
 		return errors.New("the payload is not an object")
 	}
-	shapes := requestShapes
-	if phase == abi.Response {
-		if polymorphic(payload) {
-			return nil
-		}
-		shapes = responseShapes
+	found := flawsOf(event, phase, payload)
+	if len(found) == 0 {
+		return nil
 	}
-	s := shapes[event]
-	for _, m := range s.required {
-		if v, ok := wire.Get(payload, m.name); !ok {
-			return fmt.Errorf("the payload of %s has no %q", event, m.name)
-		} else if !m.fits(v) {
-			return fmt.Errorf("in the payload of %s %q is of the wrong kind", event, m.name)
-		}
-	}
-	for _, m := range s.optional {
-		if v, ok := wire.Get(payload, m.name); ok && !m.fits(v) {
-			return fmt.Errorf("in the payload of %s %q is of the wrong kind", event, m.name)
+	before := flawsOf(event, phase, input)
+	for _, f := range found {
+		if !slices.Contains(before, f) {
+			return fmt.Errorf("the payload of %s %v", event, f)
 		}
 	}
 	return nil
 }
 
-func (m *requiredMember) fits(value []byte) bool {
+// flawsOf gives what is wrong with an object as params or result.
+func flawsOf(event string, phase abi.Phase, object []byte) (found []flaw) {
+	shapes := requestShapes
+	if phase == abi.Response {
+		if polymorphic(object) {
+			return nil
+		}
+		shapes = responseShapes
+	}
+	members, ok := shapes[event]
+	if !ok {
+		members = anyShape
+	}
+	for i := range members {
+		m := &members[i]
+		value, ok := wire.Get(object, m.name)
+		switch {
+		case !ok && m.required:
+			found = append(found, flaw{member: m.name})
+		case !ok:
+		case !fits(value, m.kinds):
+			found = append(found, flaw{member: m.name, kind: kindOf(value)})
+		case m.elements != "" && kindOf(value) == '[':
+			// The text has been checked, so that nothing can go wrong here.
+			_ = wire.Elements(value, func(_ int, element []byte) bool {
+				if f := (flaw{m.name, kindOf(element), true}); !fits(element, m.elements) && !slices.Contains(found, f) {
+					found = append(found, f)
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+func fits(value []byte, kinds string) bool {
 	kind := kindOf(value)
-	for i := range len(m.kinds) {
-		if m.kinds[i] == kind {
+	for i := range len(kinds) {
+		if kinds[i] == kind {
 			return true
 		}
 	}
@@ -113,12 +164,36 @@ func polymorphic(result []byte) bool {
 	return ok && text != "complete"
 }
 
-// kindOf is the first character of a JSON value, white space aside.
+// kindOf is the first character of a JSON value, white space aside; all numbers
+// count as '0' and both truth values as 't'. It is 0 where there is no value.
 func kindOf(raw []byte) byte {
 	for _, c := range raw {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+		switch c {
+		case ' ', '\t', '\n', '\r':
+		case 'f':
+			return 't'
+		case '-', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			return '0'
+		default:
 			return c
 		}
 	}
 	return 0
+}
+
+func kindName(kind byte) string {
+	switch kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a text"
+	case 't':
+		return "true or false"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
 }
