@@ -116,6 +116,9 @@ func NewChain(o ChainOptions) (*Chain, error) {
 	if c.log == nil {
 		c.log = slog.Default()
 	}
+	if o.Resolver == nil { // which may add what an entry is for
+		c.configured.plans.log = c.log
+	}
 	if o.Resolver != nil {
 		c.resolver = newResolver(&c.o)
 	}
@@ -140,7 +143,10 @@ func NewChain(o ChainOptions) (*Chain, error) {
 // those that have to be asked as long as ctx allows. The slice is shared: do not
 // change it.
 func (c *Chain) Listings(ctx context.Context) []chain.Listing {
-	listings, _ := c.o.Hosts.Listings(ctx)
+	listings, version := c.o.Hosts.Listings(ctx)
+	if version > 0 {
+		c.configured.plans.of(version, listings) // where what is wrong with the policy is told of
+	}
 	return listings
 }
 
@@ -175,7 +181,8 @@ func (c *Chain) mayGovern(event string) bool {
 
 // Governs says quickly, without I/O, whether the scope's plan is anything but
 // empty. While a host has to be asked first, and wherever a resolver may add
-// one, it says yes. Of [relay.AnyEvent] it may say yes too often.
+// one, it says yes. Of [relay.AnyEvent] it says yes too often where the list of
+// events leaves out what is hooked.
 func (c *Chain) Governs(s relay.Scope) bool {
 	if s.Event != relay.AnyEvent && (!abi.IsEvent(s.Event) || !c.mayGovern(s.Event)) || c.o.Events != nil && len(c.o.Events) == 0 {
 		return false

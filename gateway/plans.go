@@ -12,7 +12,8 @@ import (
 
 // plans keeps the plans made for the lists in force.
 type plans struct {
-	policy  *chain.Policy
+	policy *chain.Policy
+	// log is told which entries of policy match nothing; nil is nobody.
 	log     *slog.Logger
 	current atomic.Pointer[generation]
 }
@@ -54,6 +55,9 @@ func (p *plans) of(version uint64, listings []chain.Listing) *generation {
 // is told of at first only, as the host is told of by itself. was is nil at
 // first.
 func (p *plans) tell(was, is *generation) {
+	if p.log == nil {
+		return
+	}
 	var before []chain.Unmatched
 	if was != nil {
 		before = p.policy.Unmatched(was.listings)
@@ -74,6 +78,22 @@ func (p *plans) tell(was, is *generation) {
 			p.log.Info("an entry of policy matches now", "entry", u.Source, "interceptor", u.Target)
 		}
 	}
+}
+
+// Unmatched gives the entries of policy that match nothing that the configured
+// hosts list now, without asking any (protocol.md §5): for a metric, a page, a
+// check. They change with the lists, and each change is logged. Where a resolver
+// may add hosts, all that are not listed are pending.
+func (c *Chain) Unmatched() []chain.Unmatched {
+	listings, version := c.o.Hosts.Listings(ended)
+	if last := c.configured.plans.current.Load(); version == 0 && last != nil {
+		listings = last.listings // some are being asked: what was known before says more
+	}
+	list := c.o.Policy.Unmatched(listings)
+	for i := range list {
+		list[i].Pending = list[i].Pending || c.resolver != nil && list[i].Reason != chain.NoEvent
+	}
+	return list
 }
 
 func (g *generation) plan(s relay.Scope) *chain.Plan {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/gateway"
+	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/config"
 )
@@ -95,7 +96,10 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		a.warn(looking, log, file.Boundary)
+		listings := g.Listings(looking) // which logs the entries that match nothing
+		if looking.Err() == nil {       // else it was over before they were known
+			a.warn(log, listings, file.Boundary)
+		}
 	}()
 	defer func() {
 		stop()
@@ -114,13 +118,9 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	return masked(a.mask, err)
 }
 
-// warn asks the hosts what they list and says what is wrong with the policy. Of
-// hosts that are down the log says which.
-func (a *assembly) warn(ctx context.Context, log *slog.Logger, boundary config.Boundary) {
-	listings, _ := a.hosts.Listings(ctx)
-	if ctx.Err() != nil {
-		return // over before it was known
-	}
+// warn says what is wrong with the policy. Of hosts that are down the log says
+// which.
+func (a *assembly) warn(log *slog.Logger, listings []chain.Listing, boundary config.Boundary) {
 	for _, w := range a.warnings(listings, boundary) {
 		log.Warn(w)
 	}

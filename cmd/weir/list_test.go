@@ -33,7 +33,13 @@ func TestListAndPlanSayHowTheOthersThanSinksFail(t *testing.T) {
 	planned := weir(t, "", "plan", "--hosts", dir, "--event", "tools/call", "--phase", "request")
 	require.Equal(t, exitDone, planned.code, planned.errors)
 	require.Equal(t, "tools/call request (sending)\n"+
-		"  1.  validation  guard  on host1  active, fails closed\n"+
-		"  2.  validation  hint   on host1  active, fails open (author)\n"+
-		"  3.  sink        trail  on host1  active\n", planned.out)
+		"  1.  validation  guard  on host1\n"+
+		"        author   hooks tools/call\n"+
+		"        default  active, fails closed, no timeout, no config, not required\n"+
+		"  2.  validation  hint   on host1\n"+
+		"        author   fails open, hooks tools/call\n"+
+		"        default  active, no timeout, no config, not required\n"+
+		"  3.  sink        trail  on host1\n"+
+		"        author   hooks tools/call\n"+
+		"        default  active, no timeout, no config, not required\n", planned.out)
 }

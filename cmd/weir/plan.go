@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -73,6 +76,9 @@ func newPlan(std streams) *cobra.Command {
 // planned is the shape of weir plan --json.
 type planned struct {
 	Plans []*chain.Plan `json:"plans"`
+	// LeftOut is what has a part in none of the plans, and why; where one event
+	// was asked for, the plans alone say so.
+	LeftOut []chain.LeftOut `json:"leftOut,omitempty"`
 	// Warnings says what is wrong with the policy, as far as the lists tell, and
 	// which modules it keeps out of service.
 	Warnings []string `json:"warnings,omitempty"`
@@ -90,19 +96,66 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}, Warnings: append(a.refusals(), a.warnings(listings, file.Boundary)...)}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: a.refusals()}
+	for _, u := range a.policy.Unmatched(listings) {
+		all.Warnings = append(all.Warnings, u.String())
+	}
+	all.Warnings = append(all.Warnings, a.warnings(listings, file.Boundary)...)
+	var idle idlers
 	for _, e := range eventsToPlan(listings, event) {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
 				continue
 			}
 			plan := a.plan(listings, file.Boundary, e, p)
+			idle.see(plan)
 			if event != "" || !plan.Empty() {
 				all.Plans = append(all.Plans, plan)
 			}
 		}
 	}
+	if event == "" {
+		all.LeftOut = idle.list()
+	}
 	return all, nil
+}
+
+// idlers collects what has a part in no plan.
+type idlers struct {
+	order []interceptorOn
+	left  map[interceptorOn]chain.LeftOut
+	runs  map[interceptorOn]bool
+}
+
+type interceptorOn struct{ name, host string }
+
+func (i *idlers) see(p *chain.Plan) {
+	if i.left == nil {
+		i.left, i.runs = map[interceptorOn]chain.LeftOut{}, map[interceptorOn]bool{}
+	}
+	for _, s := range p.Steps() {
+		i.runs[interceptorOn{s.Name, s.Host}] = true
+	}
+	for _, l := range p.LeftOut() {
+		who := interceptorOn{l.Name, l.Host}
+		before, seen := i.left[who]
+		if !seen {
+			i.order = append(i.order, who)
+		}
+		// Not to hook an event is no reason where there is another one.
+		if !seen || before.Reason == chain.NotHooked {
+			i.left[who] = l
+		}
+	}
+}
+
+func (i *idlers) list() (list []chain.LeftOut) {
+	for _, who := range i.order {
+		if !i.runs[who] {
+			list = append(list, i.left[who])
+		}
+	}
+	return list
 }
 
 // eventsToPlan is the events of protocol.md §1 that a gateway meets, and the
@@ -143,8 +196,7 @@ func (p *planned) print(std streams) error {
 		fmt.Fprintf(std.out, "warning: %s\n", printable(w))
 	}
 	if len(p.Plans) == 0 {
-		_, err := fmt.Fprintln(std.out, "nothing is governed: no interceptor hooks any event")
-		return err
+		fmt.Fprintln(std.out, "nothing is governed: no interceptor has a part in the plan of any event")
 	}
 	for i, plan := range p.Plans {
 		if i > 0 {
@@ -154,28 +206,70 @@ func (p *planned) print(std streams) error {
 			return err
 		}
 	}
-	return nil
+	if len(p.LeftOut) == 0 {
+		return nil
+	}
+	fmt.Fprintln(std.out, "\nin no plan")
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	printLeftOut(w, p.LeftOut)
+	return w.Flush()
 }
 
 func printPlan(std streams, plan *chain.Plan) error {
 	fmt.Fprintf(std.out, "%s %s (%s)\n", printable(plan.Event()), plan.Phase(), plan.Direction())
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	for i, s := range plan.Steps() {
-		fmt.Fprintf(w, "  %d.\t%s\t%s\t%s\t%s\n", i+1, s.Type, printable(s.Name), "on "+s.Host, settingsText(&s))
-		if s.Refused != nil {
-			fmt.Fprintf(w, "\t\t\t\tfails: %s\n", printable(s.Refused.Error()))
-		}
+	if err := printSteps(std, plan); err != nil {
+		return err
 	}
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	if plan.Empty() {
 		fmt.Fprintln(w, "  passes untouched")
 	}
 	for _, f := range plan.Failures() {
 		fmt.Fprintf(w, "  blocked\t%s\t%s\t%s\n", f.Reason, printable(cmp.Or(f.Interceptor, f.Host)), printable(f.Detail))
 	}
-	for _, l := range plan.LeftOut() {
+	printLeftOut(w, plan.LeftOut())
+	return w.Flush()
+}
+
+func printLeftOut(w io.Writer, list []chain.LeftOut) {
+	for _, l := range list {
 		fmt.Fprintf(w, "  left out\t%s\t%s\t%s\t%s\n", l.Type, printable(l.Name), "on "+l.Host, detailed(string(l.Reason), printable(l.Detail)))
 	}
-	return w.Flush()
+}
+
+// printSteps writes the steps, and beneath each what holds for it, by where that
+// came from.
+func printSteps(std streams, plan *chain.Plan) error {
+	steps := plan.Steps()
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for i, s := range steps {
+		name := printable(s.Name)
+		if s.Name != s.Interceptor {
+			name += " (a copy of " + printable(s.Interceptor) + ")"
+		}
+		fmt.Fprintf(w, "  %d.\t%s\t%s\ton %s\n", i+1, s.Type, name, s.Host)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	heads := strings.SplitAfter(b.String(), "\n")
+	for i := range steps {
+		s := &steps[i]
+		fmt.Fprint(std.out, heads[i])
+		settings := settingsOf(s, plan)
+		width := 0
+		for _, o := range settings {
+			width = max(width, len(o.from))
+		}
+		for _, o := range settings {
+			fmt.Fprintf(std.out, "        %-*s  %s\n", width, o.from, strings.Join(o.texts, ", "))
+		}
+		if s.Refused != nil {
+			fmt.Fprintf(std.out, "        fails: %s\n", printable(s.Refused.Error()))
+		}
+	}
+	return nil
 }
 
 func detailed(reason, detail string) string {
@@ -185,31 +279,56 @@ func detailed(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-// settingsText shows what holds for a step and, of what is not the default,
-// where it came from.
-func settingsText(s *chain.Step) string {
-	text := string(s.Mode.Value) + from(s.Mode.From)
-	if s.Type != abi.Sink { // which blocks nothing, failing or not
-		text += ", fails " + failsText(s.FailOpen.Value) + from(s.FailOpen.From)
-	}
-	if s.Type == abi.Mutation {
-		text += ", priority " + strconv.Itoa(int(s.Priority.Value)) + from(s.Priority.From)
-	}
-	if s.Timeout.Value > 0 {
-		text += ", timeout " + s.Timeout.Value.String() + from(s.Timeout.From)
-	}
-	if s.Config.Value != nil {
-		text += ", config " + string(s.ConfigShown) + from(s.Config.From)
-	}
-	if s.Hooks.From.Origin == chain.FromPolicy {
-		text += ", hooks " + hooksText(s.Hooks.Value) + from(s.Hooks.From)
-	}
-	return text
+// origin is what came from one place: an entry of policy, the author, or the
+// default.
+type origin struct {
+	from  string
+	texts []string
 }
 
-func from(f chain.From) string {
-	if f.Origin == chain.FromDefault {
-		return ""
+// settingsOf tells what holds for a step, the entries of policy first, then the
+// author's word, then the defaults. Of the hooks it tells those that make it part
+// of the plan; --json has them all.
+func settingsOf(s *chain.Step, plan *chain.Plan) []origin {
+	var all []origin
+	add := func(from chain.From, text string) {
+		i := slices.IndexFunc(all, func(o origin) bool { return o.from == from.String() })
+		if i < 0 {
+			all = append(all, origin{from: from.String()})
+			i = len(all) - 1
+		}
+		all[i].texts = append(all[i].texts, text)
 	}
-	return " (" + f.String() + ")"
+	add(s.Mode.From, string(s.Mode.Value))
+	if s.Type != abi.Sink { // which blocks nothing, failing or not
+		add(s.FailOpen.From, "fails "+failsText(s.FailOpen.Value))
+	}
+	if s.Type == abi.Mutation {
+		add(s.Priority.From, "priority "+strconv.Itoa(int(s.Priority.Value)))
+	}
+	timeout, config, required := "no timeout", "no config", "not required"
+	if s.Timeout.Value > 0 {
+		timeout = "timeout " + s.Timeout.Value.String()
+	}
+	if s.Config.Value != nil {
+		config = "config " + printable(string(s.ConfigShown))
+	}
+	if s.Required.Value {
+		required = "required"
+	}
+	add(s.Timeout.From, timeout)
+	add(s.Config.From, config)
+	var hooks []string
+	for _, h := range s.Hooks.Value {
+		for _, pattern := range h.Events {
+			if h.Phase == plan.Phase() && abi.MatchEvent(pattern, plan.Event()) {
+				hooks = append(hooks, printable(pattern))
+			}
+		}
+	}
+	add(s.Hooks.From, "hooks "+strings.Join(hooks, ", "))
+	add(s.Required.From, required)
+	rank := func(o origin) int { return slices.Index([]string{"author", "default"}, o.from) }
+	slices.SortStableFunc(all, func(a, b origin) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
 }

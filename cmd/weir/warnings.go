@@ -9,15 +9,11 @@ import (
 	"github.com/weir-mcp/weir/runtime/library"
 )
 
-// warnings says what is wrong with the policy as far as the lists tell: entries
-// that match nothing, since a guard that silently never runs is the worst there
-// is, and configurations that are not of their interceptor's schema, with which
-// every call would fail.
+// warnings says what is wrong with the policy as far as the lists tell, besides
+// entries that match nothing ([chain.Policy.Unmatched]): configurations that are
+// not of their interceptor's schema, with which every call would fail.
 func (a *assembly) warnings(listings []chain.Listing, boundary config.Boundary) []string {
 	var all []string
-	for _, u := range a.policy.Unmatched(listings) {
-		all = append(all, u.String())
-	}
 	type interceptor struct{ host, name string }
 	seen := map[interceptor]bool{}
 	for _, event := range eventsToPlan(listings, "") {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/wasmtest"
+)
+
+// planFolder is a module of five interceptors and a file of policy for them.
+func planFolder(t *testing.T, entries string) (config string) {
+	t.Helper()
+	dir := t.TempDir()
+	calls := abi.On(abi.Request, abi.ToolsCall)
+	module := wasmtest.NewReactor(
+		abi.Descriptor{Name: "guard", Type: abi.Validation, Hooks: abi.OnBoth("*"), Mode: abi.Audit},
+		abi.Descriptor{Name: "redact", Type: abi.Mutation, Hooks: calls, PriorityHint: abi.Priority(-7)},
+		abi.Descriptor{Name: "trail", Type: abi.Sink, Hooks: calls},
+		abi.Descriptor{Name: "idle", Type: abi.Validation, Hooks: abi.Hooks{}},
+		abi.Descriptor{Name: "noisy", Type: abi.Sink, Hooks: abi.OnBoth("*")},
+	)
+	module.Invoke("", module.Answer(`{"result":{"valid":true}}`))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "five.wasm"), module.Bytes(), 0o600))
+	return write(t, dir, "weir.yaml", "version: 1\nhosts:\n  - {name: local, modules: .}\ninterceptors:\n"+entries)
+}
+
+// Each setting is said once, beneath where it came from: an entry of policy by
+// its line, the author, or the default.
+func TestPlanSaysWhereEachSettingCameFrom(t *testing.T) {
+	t.Setenv("WEIR_TEST_PATTERN", "hunter2")
+	config := planFolder(t, `  - {interceptor: "*", timeout: 200ms}
+  - {interceptor: guard, required: true, mode: active, hooks: [{events: [tools/call, "prompts/*"], phase: request}]}
+  - {interceptor: redact, as: redact-names, priorityHint: {request: 5}, failOpen: true, config: {what: "${WEIR_TEST_PATTERN}"}}
+  - {interceptor: noisy, enabled: false}
+`)
+	o := weir(t, "", "plan", "--config", config, "--event", "tools/call", "--phase", "request")
+	require.Equal(t, exitDone, o.code, o.errors)
+	require.Equal(t, strings.ReplaceAll(`tools/call request (sending)
+  1.  mutation    redact-names (a copy of redact)  on local
+        policy FILE:7:5  fails open, priority 5, config {"what":"${WEIR_TEST_PATTERN}"}
+        policy FILE:5:5  timeout 200ms
+        author           hooks tools/call
+        default          active, not required
+  2.  validation  guard                            on local
+        policy FILE:6:5  active, hooks tools/call, required
+        policy FILE:5:5  timeout 200ms
+        default          fails closed, no config
+  3.  sink        trail                            on local
+        policy FILE:5:5  timeout 200ms
+        author           hooks tools/call
+        default          active, no config, not required
+  left out  validation  idle    on local  not_hooked
+  left out  sink        noisy   on local  disabled: policy FILE:8:5
+  left out  mutation    redact  on local  replaced: only copies of it are served; an entry with its own name and no `+"`as`"+` would serve it too
+`, "FILE", config), strings.ReplaceAll(o.out, strings.Repeat(" ", len(config)-len("FILE")), ""), "padding aside")
+}
+
+// What runs nowhere is said once, at the end, with the reason that matters.
+func TestPlanShowsWhatIsInNoPlan(t *testing.T) {
+	config := planFolder(t, `  - {interceptor: noisy, enabled: false}
+  - {interceptor: trail, hooks: []}
+  - {interceptor: guard, hooks: [{events: [tools/call], phase: request}]}
+`)
+	o := weir(t, "", "plan", "--config", config)
+	require.Equal(t, exitDone, o.code, o.errors)
+	_, last, ok := strings.Cut(o.out, "\n\nin no plan\n")
+	require.True(t, ok, o.out)
+	require.Equal(t, "  left out  validation  idle   on local  not_hooked\n"+
+		"  left out  sink        noisy  on local  disabled: policy "+config+":5:5\n"+
+		"  left out  sink        trail  on local  narrowed: policy "+config+":6:5\n", last)
+
+	o = weir(t, "", "plan", "--config", config, "--json")
+	var p struct {
+		Plans   []json.RawMessage
+		LeftOut []struct{ Interceptor, Reason string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.out), &p))
+	require.Len(t, p.Plans, 1)
+	require.Equal(t, []struct{ Interceptor, Reason string }{{"idle", "not_hooked"}, {"noisy", "disabled"}, {"trail", "narrowed"}}, p.LeftOut)
+
+	o = weir(t, "", "plan", "--config", planFolder(t, "  - {interceptor: \"*\", enabled: false}\n"))
+	require.True(t, strings.HasPrefix(o.out, "nothing is governed: no interceptor has a part in the plan of any event\n\nin no plan\n"), o.out)
+}
+
+// An entry that narrows a guard to what is no event switches it off.
+func TestPlanWarnsOfHooksThatMatchNoEvent(t *testing.T) {
+	o := weir(t, "", "plan", "--config", planFolder(t, "  - {interceptor: guard, hooks: [{events: [initialize, \"tasks/*\"], phase: request}]}\n"))
+	require.Equal(t, exitDone, o.code, o.errors)
+	require.Contains(t, o.out, `:5:5: the entry for interceptor "guard" has hooks that match no event at all`)
+}
