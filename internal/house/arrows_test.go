@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"gateway/chain":                  {"abi", "internal/wire"},
 	"gateway/hosts":                  {"abi", "internal/wire", "internal/processgroup", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
+	"gateway/streamable":             {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
 	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
