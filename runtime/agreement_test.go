@@ -41,8 +41,8 @@ func computations() map[string][]byte {
 		"echo":           echo(),
 		"scan the input": scanner(),
 		"calls":          bomb(12),
-		"hide":           hider(false),
-		"hide in tables": hider(true),
+		"hide":           hider(nowhereElse),
+		"hide in tables": hider(inTables),
 		"loop": guard(func(*wt.Reactor) []byte {
 			return wt.Seq(wt.I32(300_000), wt.Set(1),
 				wt.Loop(wt.Get(1), wt.I32(1), wt.I32Sub, wt.Set(1), wt.Get(1), wt.BrIf(0)))

@@ -42,7 +42,7 @@ func TestModulesFromTheCache(t *testing.T) {
 func modulesFromTheCache(t *testing.T, engine string) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	modules := map[string][]byte{
-		"small": scanner(), "fresh": hider(true), "restored": hider(false),
+		"small": scanner(), "fresh": hider(inTables), "restored": hider(nowhereElse),
 	}
 	use := func() {
 		r := newRuntime(t, on{engine: engine, cacheDir: dir})

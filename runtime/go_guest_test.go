@@ -67,8 +67,6 @@ func TestFaultsOfAGoGuest(t *testing.T) {
 	_, err = invoke(patient, tool("deadlock"))
 	requireReason(t, abi.ReasonTrap, err)
 	requireWorks(t, patient, tool("goroutines"))
-	requireWorks(t, patient, tool("leave"))
-	requireWorks(t, patient, tool("look"))
 }
 
 func TestWhatAGoGuestCanReach(t *testing.T) {

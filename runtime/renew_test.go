@@ -197,7 +197,7 @@ func TestHammerOfNewStates(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			r := newRuntime(t, o)
-			m := settled(t, load(t, r, hider(false)))
+			m := settled(t, load(t, r, hider(nowhereElse)))
 			var callers, renewing sync.WaitGroup
 			done := make(chan struct{})
 			for range 2 {
@@ -214,7 +214,7 @@ func TestHammerOfNewStates(t *testing.T) {
 			}
 			for g := range 4 {
 				callers.Go(func() {
-					for i := range calls(300, 20_000) {
+					for i := range calls(100, 20_000) {
 						payload, reason := `"fine"`, abi.Reason("")
 						if (i+g)%8 == 0 {
 							payload, reason = `"y"`, abi.ReasonTrap

@@ -6,14 +6,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/runtime/memory"
 )
 
-// Renew captures a module's state again, now.
+// Renew captures a module's state again, now, if it is one that can be.
 func Renew(m *Module) {
-	if m.enter() {
+	if m.way != memory.Fresh && m.enter() {
 		m.renew()
 	}
 }
+
+// CloseIdle closes all instances that wait for a call.
+func CloseIdle(r *Runtime) { r.closeIdle() }
 
 func TestWhenTheStateIsCapturedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

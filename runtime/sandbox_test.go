@@ -3,14 +3,8 @@ package runtime_test
 import (
 	"context"
 	"encoding/binary"
-	"flag"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"os"
 	goruntime "runtime"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,18 +16,6 @@ import (
 	"github.com/weir-mcp/weir/runtime/memory"
 )
 
-// long has the tests of this file make a million calls instead of some
-// thousands: go test ./runtime -run 'Isolation|Soak' -long -timeout 1h.
-var long = flag.Bool("long", false, "make a million calls where thousands do")
-
-// calls is how many calls a test makes.
-func calls(usual, whenLong int) int {
-	if *long {
-		return whenLong
-	}
-	return usual
-}
-
 // settled waits for the end of a module's warm-up.
 func settled(t testing.TB, m *runtime.Module) *runtime.Module {
 	t.Helper()
@@ -43,134 +25,6 @@ func settled(t testing.TB, m *runtime.Module) *runtime.Module {
 		t.Fatal("the warm-up does not end")
 	}
 	return m
-}
-
-// hider is a module that hides a secret wherever it can, and traps when it
-// finds one: in its memory, in pages that it grows, in a global, and with tables
-// in a table. Its warm-up hides nothing, for it does nothing.
-func hider(tables bool) []byte {
-	r := wt.NewReactor(wt.Validator("guard"))
-	r.Memory(4)
-	global := r.Global(0)
-	wide := r.GlobalOf(wt.I32(0))
-	if tables {
-		r.Table(1, 4)
-	}
-	finds := func(look ...[]byte) []byte { return wt.Seq(wt.Seq(look...), wt.If(wt.Unreachable)) }
-	const size, low, high = 4 * 64 << 10, 5000, 4*64<<10 - 8
-	body := []([]byte){
-		takeInput(r),
-		finds(wt.GlobalGet(global)), finds(wt.GlobalGet(wide)),
-		finds(wt.I32(low), wt.Load(0)), finds(wt.I32(high), wt.Load(0)),
-		finds(wt.I32(2*64<<10), wt.Load(0)),
-		finds(wt.MemorySize, wt.I32(4), wt.I32Ne),
-		// What it grows it must find empty.
-		finds(wt.I32(3), wt.MemoryGrow, wt.I32(4), wt.I32Ne),
-		finds(wt.I32(size), wt.Load(0)), finds(wt.I32(size+100_000), wt.Load(0)), finds(wt.I32(size+3*64<<10-8), wt.Load(0)),
-	}
-	if tables {
-		body = append(body,
-			finds(wt.TableSize0, wt.I32(1), wt.I32Ne),
-			finds(wt.I32(0), wt.TableGet0, wt.RefIsNull, wt.I32Eqz))
-	}
-	body = append(body,
-		wt.I32(0x5ec7e7), wt.GlobalSet(global), wt.I32(-1), wt.GlobalSet(wide),
-		wt.I32(low), wt.I32(0x5ec7e7), wt.Store(0), wt.I32(high), wt.I32(0x5ec7e7), wt.Store(0),
-		wt.I32(2*64<<10), wt.I32(0x5ec7e7), wt.Store(0),
-		wt.I32(size), wt.I32(0x5ec7e7), wt.Store(0), wt.I32(size+100_000), wt.I32(0x5ec7e7), wt.Store(0),
-		wt.I32(size+3*64<<10-8), wt.I32(0x5ec7e7), wt.Store(0))
-	if tables {
-		body = append(body,
-			wt.RefNullFunc, wt.I32(1), wt.TableGrow0, wt.Drop,
-			wt.I32(0), wt.RefFunc(r.Output), wt.TableSet0)
-		r.Elements(0) // names nothing, but is there
-	}
-	// A secret that is hidden in the middle of a failure, too.
-	body = append(body, when('x', wt.I32(7), wt.Return), when('y', wt.Unreachable), r.Answer(`{"result":{"valid":true}}`))
-	r.Export(abi.ExportWarmup, r.Func(":i", "", wt.I32(0)))
-	if tables {
-		// ref.func needs its function to be named outside of code.
-		r.ExportAs("named", 0, uint32(r.Output))
-	}
-	r.Invoke("i", body...)
-	return r.Bytes()
-}
-
-// secret_left_behind: nothing that a call leaves is found by another, whichever
-// way instances are put back, whoever calls at the same time, and whether calls
-// succeed or fail.
-func TestIsolation(t *testing.T) {
-	for name, o := range ways() {
-		for _, tables := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, tables %v", name, tables), func(t *testing.T) {
-				noLeaks(t)
-				m := settled(t, load(t, newRuntime(t, o), hider(tables)))
-				n := calls(400, 20_000)
-				if o.reset == memory.Fresh || tables {
-					require.Contains(t, m.Reset(), memory.Fresh.String())
-					n = calls(50, 1000)
-				} else {
-					require.Equal(t, o.reset.String(), m.Reset())
-					if *long && o.engine != "interpreter" && !testing.Short() {
-						n = 250_000
-					}
-				}
-				var wg sync.WaitGroup
-				for g := range 4 {
-					wg.Go(func() {
-						for i := range n {
-							payload, reason := `"fine"`, abi.Reason("")
-							switch (i + g) % 16 {
-							case 0:
-								payload, reason = `"x"`, abi.ReasonGuest
-							case 1:
-								payload, reason = `"y"`, abi.ReasonTrap
-							}
-							_, err := invoke(m, payload)
-							if e := abi.AsError(err, "", ""); e == nil && reason != "" || e != nil && e.Reason != reason {
-								t.Errorf("call %d: %v", i, err)
-								return
-							}
-						}
-					})
-				}
-				wg.Wait()
-			})
-		}
-	}
-}
-
-// The same of a Go guest, whose secret is an ordinary variable.
-func TestIsolationOfAGoGuest(t *testing.T) {
-	r := newRuntime(t, on{cacheDir: goCache})
-	m := settled(t, loadGo(t, r))
-	require.Equal(t, memory.Best().String(), m.Reset())
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for i := range calls(100, 10_000) {
-				result, err := invoke(m, tool([]string{"look", "leave"}[i%2]))
-				if err != nil || !result.Valid {
-					t.Errorf("%v %s", err, result.Info)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// resident is the process's memory in bytes, or 0 where it cannot be told.
-func resident() int64 {
-	b, err := os.ReadFile("/proc/self/statm")
-	var size, pages int64
-	if err != nil {
-		return 0
-	}
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
 }
 
 // grew_during_call: growth ends with the call, and the host stays as small as it
@@ -493,101 +347,4 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	require.NoError(t, r.Close(context.Background()))
 	used, _ = r.Memory()
 	require.Zero(t, used)
-}
-
-// state is what of the process must stay flat.
-type state struct {
-	goroutines, mappings, descriptors int
-}
-
-func processState() state {
-	s := state{goroutines: goruntime.NumGoroutine()}
-	if b, err := os.ReadFile("/proc/self/maps"); err == nil {
-		s.mappings = strings.Count(string(b), "\n")
-	}
-	if list, err := os.ReadDir("/proc/self/fd"); err == nil {
-		s.descriptors = len(list)
-	}
-	return s
-}
-
-// Calls with faults of every kind, reloads and closes, from several goroutines:
-// mappings, descriptors, goroutines and accounted memory stay flat.
-func TestSoak(t *testing.T) {
-	r := newRuntime(t, on{})
-	importExit := func(m *wt.Module) { m.Import("wasi_snapshot_preview1", "proc_exit", "i:") }
-	kinds := [][]byte{
-		guard(func(*wt.Reactor) []byte { return wt.Unreachable }),
-		guard(func(*wt.Reactor) []byte { return wt.Seq(wt.I32(0), wt.Call(3)) }, importExit),
-		guard(func(*wt.Reactor) []byte { return wt.Seq(wt.I32(50), wt.MemoryGrow, wt.Drop, wt.I32(3), wt.Return) }),
-		guard(func(*wt.Reactor) []byte {
-			return wt.Seq(wt.I32(50), wt.MemoryGrow, wt.Drop, wt.I32(1<<20), wt.I32(1), wt.Store(0))
-		}),
-		guard(func(*wt.Reactor) []byte { return endless }),
-		hider(true),
-		hider(false),
-	}
-	n := calls(20, 50)
-	modules := make([]*runtime.Module, n)
-	var locks [50]sync.RWMutex
-	loadKind := func(kind int) *runtime.Module {
-		return load(t, r, kinds[kind%len(kinds)], limited(func(l *runtime.Limits) { l.Fuel, l.Queue = 2_000_000, 1000 }))
-	}
-	for i := range modules {
-		modules[i] = loadKind(i)
-	}
-	round := func(total int) {
-		var wg sync.WaitGroup
-		for g := range 4 {
-			random := rand.New(rand.NewPCG(uint64(g), uint64(total)))
-			wg.Go(func() {
-				for range total / 4 {
-					i := random.IntN(n)
-					switch random.IntN(300) {
-					case 0:
-						next := loadKind(random.IntN(len(kinds)))
-						locks[i].Lock()
-						old := modules[i]
-						modules[i] = next
-						locks[i].Unlock()
-						if err := old.Close(context.Background()); err != nil {
-							t.Error(err)
-						}
-					default:
-						locks[i].RLock()
-						m := modules[i]
-						locks[i].RUnlock()
-						_, err := invoke(m, []string{`"fine"`, misbehave}[min(1, random.IntN(10)/7)])
-						switch e := abi.AsError(err, "", ""); {
-						case e == nil:
-						case e.Reason == abi.ReasonBadOutput, e.Reason == abi.ReasonTimeout:
-							t.Error(err)
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-		for _, m := range modules {
-			settled(t, m)
-		}
-	}
-	round(calls(4_000, 50_000))
-	goruntime.GC()
-	before, small := processState(), resident()
-	round(calls(16_000, 950_000))
-	goruntime.GC()
-	after := processState()
-	t.Logf("before %+v %d MiB, after %+v %d MiB", before, small>>20, after, resident()>>20)
-	// Each module may have some more instances than before; each is 3 mappings.
-	require.LessOrEqual(t, after.mappings, before.mappings+n*3*runtime.DefaultLimits().Calls)
-	require.LessOrEqual(t, after.descriptors, before.descriptors+n)
-	require.LessOrEqual(t, after.goroutines, before.goroutines)
-	require.Less(t, resident(), small+128<<20)
-	for _, m := range modules {
-		require.NoError(t, m.Close(context.Background()))
-	}
-	used, _ := r.Memory()
-	require.Zero(t, used)
-	require.Less(t, processState().mappings, before.mappings)
 }

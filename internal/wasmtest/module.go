@@ -20,6 +20,7 @@ type Module struct {
 	start   []byte
 	elems   [][]byte
 	data    [][]byte
+	passive bool // there are segments of data that code names
 	customs [][]byte
 	nImport uint32 // imported functions
 }
@@ -30,7 +31,7 @@ type Func uint32
 // Sections of the binary format, in the order in which Bytes writes them.
 const (
 	secCustom, secType, secImport, secFunc, secTable, secMemory, secGlobal = 0, 1, 2, 3, 4, 5, 6
-	secExport, secStart, secElem, secCode, secData                         = 7, 8, 9, 10, 11
+	secExport, secStart, secElem, secCode, secData, secDataCount           = 7, 8, 9, 10, 11, 12
 )
 
 // typeOf is the index of a signature such as "ii:i": letters i, I, f and F are
@@ -107,8 +108,12 @@ func (m *Module) Global(value int32) uint32 { return m.GlobalOf(I32(value)) }
 
 // GlobalOf adds a mutable i32 whose value the instructions push, and returns
 // its index.
-func (m *Module) GlobalOf(init []byte) uint32 {
-	m.globals = append(m.globals, slices.Concat([]byte{0x7f, 1}, init, []byte{0x0b}))
+func (m *Module) GlobalOf(init []byte) uint32 { return m.GlobalAs(0x7f, init) }
+
+// GlobalAs adds a mutable global of a type as the format encodes it, whose value
+// the instructions push, and returns its index.
+func (m *Module) GlobalAs(typ byte, init []byte) uint32 {
+	m.globals = append(m.globals, slices.Concat([]byte{typ, 1}, init, []byte{0x0b}))
 	return uint32(len(m.globals) - 1)
 }
 
@@ -130,6 +135,25 @@ func (m *Module) Elements(at int32, funcs ...Func) {
 		b = append(b, Uint(uint64(f))...)
 	}
 	m.elems = append(m.elems, b)
+}
+
+// PassiveElements adds a segment of functions that code puts into tables, and
+// returns its index.
+func (m *Module) PassiveElements(funcs ...Func) uint32 {
+	b := slices.Concat([]byte{1, 0}, Uint(uint64(len(funcs))))
+	for _, f := range funcs {
+		b = append(b, Uint(uint64(f))...)
+	}
+	m.elems = append(m.elems, b)
+	return uint32(len(m.elems) - 1)
+}
+
+// PassiveData adds a segment of bytes that code puts into memory, and returns
+// its index.
+func (m *Module) PassiveData(b []byte) uint32 {
+	m.data = append(m.data, slices.Concat([]byte{1}, Uint(uint64(len(b))), b))
+	m.passive = true
+	return uint32(len(m.data) - 1)
 }
 
 // Data puts bytes into memory.
@@ -170,6 +194,9 @@ func (m *Module) Bytes() []byte {
 		section(secStart, m.start)
 	}
 	vector(secElem, m.elems)
+	if m.passive {
+		section(secDataCount, Uint(uint64(len(m.data))))
+	}
 	vector(secCode, m.bodies)
 	vector(secData, m.data)
 	for _, c := range m.customs {

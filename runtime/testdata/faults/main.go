@@ -15,8 +15,6 @@ import (
 
 func main() {}
 
-var secret string
-
 func init() {
 	guest.Validator(guest.Descriptor{Name: "guard", Hooks: guest.OnRequest(guest.ToolsCall)}, fault)
 }
@@ -47,12 +45,15 @@ func fault(c *guest.Call[guest.NoConfig]) (guest.Verdict, error) {
 				runtime.Gosched()
 			}
 		}()
-	case "leave":
-		secret = "of an earlier call"
-	case "look":
-		if secret != "" {
-			return guest.Deny("found what was left %s", secret), nil
-		}
+	case "hide":
+		text, _ := guest.GetText(c.Payload, "arguments", "text")
+		found := seek()
+		hide(text)
+		return facts(map[string]any{"secret": text, "found": found}), nil
+	case "hide and seek":
+		_ = seek()
+		hide("s")
+		return facts(map[string]any{"found": seek()}), nil
 	case "sleep":
 		before := time.Now()
 		time.Sleep(time.Hour)
