@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"internal/need":                  {},
 	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
+	"internal/hostile":               {"abi", "internal/wasmtest"},
 	"internal/tracecontext":          {},
 	"internal/filelock":              {},
 	"internal/private":               {},

@@ -38,6 +38,15 @@ func Call(f Func) []byte { return append([]byte{0x10}, Uint(uint64(f))...) }
 // ReturnCall calls a function in tail position.
 func ReturnCall(f Func) []byte { return append([]byte{0x12}, Uint(uint64(f))...) }
 
+// CallIndirect calls the function in table 0 that the stack names, which must be
+// of the type with that index.
+func CallIndirect(typ uint32) []byte { return append(append([]byte{0x11}, Uint(uint64(typ))...), 0) }
+
+// ReturnCallIndirect does so in tail position.
+func ReturnCallIndirect(typ uint32) []byte {
+	return append(append([]byte{0x13}, Uint(uint64(typ))...), 0)
+}
+
 // RefFunc is a reference to a function, which an element segment must name too.
 func RefFunc(f Func) []byte { return append([]byte{0xd2}, Uint(uint64(f))...) }
 
@@ -77,6 +86,16 @@ func Br(depth uint32) []byte { return append([]byte{0x0c}, Uint(uint64(depth))..
 // BrIf branches when the value on the stack is not 0.
 func BrIf(depth uint32) []byte { return append([]byte{0x0d}, Uint(uint64(depth))...) }
 
+// BrTable branches by the value on the stack: out of as many blocks as the list
+// says at its place, or else out of otherwise many.
+func BrTable(depths []uint32, otherwise uint32) []byte {
+	b := append([]byte{0x0e}, Uint(uint64(len(depths)))...)
+	for _, depth := range depths {
+		b = append(b, Uint(uint64(depth))...)
+	}
+	return append(b, Uint(uint64(otherwise))...)
+}
+
 // Loop is a loop without results.
 func Loop(body ...[]byte) []byte { return wrap(0x03, body) }
 
@@ -85,6 +104,9 @@ func Block(body ...[]byte) []byte { return wrap(0x02, body) }
 
 // If runs its body when the value on the stack is not 0.
 func If(body ...[]byte) []byte { return wrap(0x04, body) }
+
+// IfElse runs the one or the other.
+func IfElse(then, otherwise []byte) []byte { return wrap(0x04, [][]byte{then, {0x05}, otherwise}) }
 
 func wrap(opcode byte, body [][]byte) []byte {
 	return slices.Concat([]byte{opcode, 0x40}, slices.Concat(body...), []byte{0x0b})

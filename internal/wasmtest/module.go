@@ -34,9 +34,9 @@ const (
 	secExport, secStart, secElem, secCode, secData, secDataCount           = 7, 8, 9, 10, 11, 12
 )
 
-// typeOf is the index of a signature such as "ii:i": letters i, I, f and F are
-// i32, i64, f32 and f64.
-func (m *Module) typeOf(signature string) uint32 {
+// Type is the index of a signature such as "ii:i": letters i, I, f and F are i32,
+// i64, f32 and f64.
+func (m *Module) Type(signature string) uint32 {
 	params, results, _ := strings.Cut(signature, ":")
 	b := slices.Concat([]byte{0x60}, valueTypes(params), valueTypes(results))
 	for i, t := range m.types {
@@ -60,7 +60,7 @@ func valueTypes(s string) []byte {
 
 // Import adds an imported function with a signature such as "ii:i".
 func (m *Module) Import(module, name, signature string) Func {
-	m.imports = append(m.imports, slices.Concat(text(module), text(name), []byte{0}, Uint(uint64(m.typeOf(signature)))))
+	m.imports = append(m.imports, slices.Concat(text(module), text(name), []byte{0}, Uint(uint64(m.Type(signature)))))
 	m.nImport++
 	return Func(m.nImport - 1)
 }
@@ -74,15 +74,29 @@ func (m *Module) ImportOther(module, name string, kind byte, description ...byte
 // Func adds a function with a signature such as "i:i", locals such as "iI" and
 // the given instructions; the closing end is added.
 func (m *Module) Func(signature, locals string, body ...[]byte) Func {
-	m.funcs = append(m.funcs, m.typeOf(signature))
+	m.funcs = append(m.funcs, m.Type(signature))
 	b := Uint(uint64(len(locals)))
 	for _, r := range locals {
 		b = append(b, 1, letters[r])
 	}
-	b = append(append(b, slices.Concat(body...)...), 0x0b)
-	m.bodies = append(m.bodies, slices.Concat(Uint(uint64(len(b))), b))
-	return Func(m.nImport + uint32(len(m.funcs)) - 1)
+	return m.define(append(append(b, slices.Concat(body...)...), 0x0b))
 }
+
+// Body adds a function whose body is given as the format encodes it: the local
+// declarations, the instructions and the closing end.
+func (m *Module) Body(signature string, body []byte) Func {
+	m.funcs = append(m.funcs, m.Type(signature))
+	return m.define(body)
+}
+
+func (m *Module) define(body []byte) Func {
+	m.bodies = append(m.bodies, slices.Concat(Uint(uint64(len(body))), body))
+	return m.NextFunc() - 1
+}
+
+// NextFunc is the index that the next function gets, which code can call before
+// it is there.
+func (m *Module) NextFunc() Func { return Func(m.nImport + uint32(len(m.funcs))) }
 
 // Memory declares the memory in pages of 64 KiB, with a maximum if one is given,
 // and exports it as "memory".

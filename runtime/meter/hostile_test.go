@@ -7,6 +7,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/weir-mcp/weir/internal/hostile"
+	"github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime/meter"
 )
 
@@ -54,88 +56,60 @@ func forever(code ...any) []byte {
 // and soon: what is charged passes the budget by no more than what may be charged
 // between two tests, and what is done by no more than that either.
 func TestHostileModulesRunOutOfFuel(t *testing.T) {
-	call := func(f int) []byte { return cat(byte(0x10), f) }
-	indirect := func(f int) []byte { return cat(byte(0x41), f, byte(0x11), 0, 0) }
-	// Lengths that are not constants: of 16 pages, and of 64 elements.
-	everything := cat(byte(0x3f), byte(0), byte(0x41), 16, byte(0x74))
-	elements := cat(byte(0xfc), 16, 0)
-	zero := cat(byte(0x41), 0)
-
-	doubling := func() []byte { // function i calls i-1 twice
-		bodies := [][]byte{body(count)}
-		for i := range 33 {
-			bodies = append(bodies, body(call(i), call(i)))
-		}
-		return work(bodies...)
-	}
-	chain := func() []byte { // loops in loops in loops
-		code := cat(count)
-		for range 200 {
-			code = forever(code)
-		}
-		return work(body(code))
-	}
-	maze := func() []byte {
-		const rooms = 500
-		var labels [][]byte
-		for i := range rooms {
-			labels = append(labels, u(i))
-		}
-		code := cat(byte(0x23), 0, byte(0xa7), byte(0x0e), vec(labels...), 0) // by the count
-		for range rooms {
-			code = cat(byte(0x02), byte(0x40), code, end, count)
-		}
-		return work(body(forever(code)))
-	}
-	straight := func(code []byte) []byte { return work(body(times(60_000, code))) }
-	// Bulk operations take engines long to compile.
-	train := func(code []byte) []byte { return work(body(times(300, code))) }
-
-	for name, c := range map[string]struct {
-		module []byte
-		charge int64 // the most that is charged between two tests
+	const usual, all = 2048, 1<<20/meter.BytesPerUnit + 2048
+	type most struct {
+		charge int64 // between two tests
 		full   bool  // as far as the budget goes something is counted
-	}{
-		"a loop":                             {work(body(forever())), 2048, false},
-		"a loop that works":                  {work(body(forever(count))), 2048, true},
-		"an if in a loop":                    {work(body(forever(zero, byte(0x04), byte(0x40), count, byte(0x05), times(200, count), end))), 2048, false},
-		"a loop of divisions":                {work(body(forever(times(20_000, cat(byte(0x41), 7, byte(0x41), 3, byte(0x6d), byte(0x1a)))))), 2048, false},
-		"200 nested loops":                   {chain(), 2048, true},
-		"a br_table maze":                    {maze(), 2048, true},
-		"33 functions, each twice":           {doubling(), 2048, true},
-		"a giant body":                       {straight(count), 2048, true},
-		"a giant body of calls to a leaf":    {unreferred(work(body(count), body(times(60_000, call(0))))), 2048, true},
-		"a giant body of calls":              {work(body(loop0()), body(times(60_000, call(0)))), 2048, false},
-		"a giant body of indirect calls":     {work(body(count), body(times(10_000, indirect(0)))), 2048, true},
-		"recursion":                          {work(body(call(0))), 2048, false},
-		"recursion that works":               {work(body(count, call(0), count)), 2048, true},
-		"mutual recursion":                   {work(body(indirect(1)), body(indirect(0))), 2048, false},
-		"a ring of tail calls":               {work(body(count, byte(0x12), 1), body(count, byte(0x12), 0)), 2048, true},
-		"a ring of indirect tail calls":      {work(body(count, byte(0x41), 1, byte(0x13), 0, 0), body(count, zero, byte(0x13), 0, 0)), 2048, true},
-		"a frame of 50,000 locals":           {work(bodyWithLocals(vec(cat(50_000, i64)), count), body(forever(call(0)))), 6250 + 2048, true},
-		"memory.fill, all the memory":        {train(cat(zero, zero, everything, byte(0xfc), 11, byte(0), count)), 1<<20/meter.BytesPerUnit + 2048, false},
-		"memory.copy, all the memory":        {train(cat(zero, zero, everything, byte(0xfc), 10, byte(0), byte(0), count)), 1<<20/meter.BytesPerUnit + 2048, false},
-		"memory.fill, a constant length":     {train(cat(zero, zero, byte(0x41), s(4000), byte(0xfc), 11, byte(0))), 2048, false},
-		"memory.fill, a big constant length": {train(cat(zero, zero, byte(0x41), s(1<<20), byte(0xfc), 11, byte(0))), 1<<20/meter.BytesPerUnit + 2048, false},
-		"table.fill":                         {train(cat(zero, byte(0xd0), funcref, elements, byte(0xfc), 17, 0)), 64 + 2048, false},
-		"table.copy":                         {train(cat(zero, zero, elements, byte(0xfc), 14, 0, 0)), 64 + 2048, false},
-		"growth that is refused":             {work(body(forever(byte(0x41), s(-1), byte(0x40), byte(0), byte(0x1a)))), 2048, false},
-		"growth by nothing":                  {work(body(forever(zero, byte(0x40), byte(0), byte(0x1a)))), 2048, false},
-		"references":                         {train(cat(byte(0xd2), 0, byte(0x1a))), 2048, false},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	of := map[string]most{
+		"a loop":                             {usual, false},
+		"a loop that works":                  {usual, true},
+		"an if in a loop":                    {usual, false},
+		"a loop of divisions":                {usual, false},
+		"200 nested loops":                   {usual, true},
+		"a br_table maze":                    {usual, true},
+		"33 functions, each twice":           {usual, true},
+		"a giant body":                       {usual, true},
+		"a giant body of calls to a leaf":    {usual, true},
+		"a giant body of calls":              {usual, false},
+		"a giant body of indirect calls":     {usual, true},
+		"a frame of 50,000 locals":           {6250 + usual, true},
+		"recursion":                          {usual, false},
+		"recursion that works":               {usual, true},
+		"mutual recursion":                   {usual, false},
+		"a ring of tail calls":               {usual, true},
+		"a ring of indirect tail calls":      {usual, true},
+		"memory.fill, all the memory":        {all, false},
+		"memory.copy, all the memory":        {all, false},
+		"memory.fill, a constant length":     {usual, false},
+		"memory.fill, a big constant length": {all, false},
+		"table.fill":                         {64 + usual, false},
+		"table.copy":                         {64 + usual, false},
+		"growth that is refused":             {usual, false},
+		"growth by nothing":                  {usual, false},
+		"references":                         {usual, false},
+	}
+	for _, shape := range hostile.Shapes() {
+		t.Run(shape.Name, func(t *testing.T) {
+			most, ok := of[shape.Name]
+			require.True(t, ok, "a shape that this test does not know")
+			m := &wasmtest.Module{}
+			m.Memory(16)
+			counter := m.GlobalAs(i64, wasmtest.I64(0))
+			m.Export("run", shape.Build(m, counter))
+			wasm := m.Bytes()
 			eachMode(t, func(t *testing.T, config wazero.RuntimeConfig) {
 				const budget = 10_000
 				ctx, tank := fueled(budget, 3000)
-				i := instance(t, ctx, config, c.module, generous)
+				i := instance(t, ctx, config, wasm, generous)
 				_, err := i.ExportedFunction("run").Call(ctx)
 				require.ErrorIs(t, err, errNoFuel)
 				require.Greater(t, tank.spent, int64(budget))
-				require.LessOrEqual(t, tank.spent, budget+c.charge)
+				require.LessOrEqual(t, tank.spent, budget+most.charge)
 
 				counted := int64(i.ExportedGlobal("weir:global:0").(api.MutableGlobal).Get())
-				require.LessOrEqual(t, 4*counted, budget+c.charge)
-				if c.full {
+				require.LessOrEqual(t, 4*counted, budget+most.charge)
+				if most.full {
 					require.Positive(t, counted)
 				}
 			})
