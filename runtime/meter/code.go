@@ -234,11 +234,16 @@ func (p *parser) charge(at, size int) {
 		p.over(at, "units of work to compile a function", MaxWork, int64(held))
 		return
 	}
-	if p.allWork += units; p.allWork > MaxAllWork {
-		p.over(at, "units of work to compile the module", MaxAllWork, int64(p.allWork))
-		return
-	}
+	p.spend(at, units)
 	p.m.CompileMemory = max(p.m.CompileMemory, memoryPerByte*int64(size)+memoryPerUnit*int64(held))
+}
+
+// spend adds up the work for the whole module.
+func (p *parser) spend(at int, units uint64) {
+	most := min(MaxAllWork, mostWorkOfAny+len(p.b)/bytesPerUnitOfWork)
+	if p.allWork += units; p.allWork > uint64(most) {
+		p.over(at, "units of work to compile the module", most, int64(p.allWork))
+	}
 }
 
 // indexes checks the index immediates of an instruction against their spaces.

@@ -58,11 +58,19 @@ const (
 	// meet. A body of 2 KB can otherwise take 340 MB to compile.
 	MaxWork = 2 << 20
 
-	// MaxAllWork bounds the time of that for all bodies, and of walking back
-	// over their blocks: half a microsecond a unit, some ten seconds. A body of
-	// 540 KB can otherwise take ten minutes. A module of the Go compiler has
-	// half a unit a byte.
+	// MaxAllWork bounds the time of that for all bodies, of walking back over
+	// their blocks, and of looking functions up among the exports: half a
+	// microsecond a unit. A body of 540 KB can otherwise take ten minutes. It is
+	// for the largest modules. Others are allowed 8 Mi units, some four seconds,
+	// and one more for each two bytes, which is what modules of the Go compiler
+	// have.
 	MaxAllWork = 16 << 20
+)
+
+// What of MaxAllWork a module may have, whatever its size, and for its size.
+const (
+	mostWorkOfAny      = 8 << 20
+	bytesPerUnitOfWork = 2
 )
 
 // What compiling takes on the default engine, in bytes of memory: for a byte of

@@ -196,6 +196,7 @@ func (p *parser) globalType(imported bool) Global {
 }
 
 func (p *parser) exportSection() {
+	start := p.pos
 	n := p.count(MaxItems, "exports")
 	p.m.Exports = make([]Export, 0, n)
 	names := make(map[string]struct{}, n)
@@ -208,6 +209,22 @@ func (p *parser) exportSection() {
 		names[e.Name] = struct{}{}
 		p.m.Exports = append(p.m.Exports, e)
 	}
+	p.lookUp(start)
+}
+
+// lookStep is how many exports are looked at in a unit of work: a nanosecond each
+// on the default engine, which looks for the name of each function among all.
+const lookStep = 512
+
+// lookUp charges for that. The rewriting exports the mutable globals, too.
+func (p *parser) lookUp(at int) {
+	exports := len(p.m.Exports)
+	for _, g := range p.m.Globals {
+		if g.Mutable {
+			exports++
+		}
+	}
+	p.spend(at, uint64(exports)*uint64(len(p.m.Functions))/lookStep)
 }
 
 func (p *parser) exportEntry() Export {

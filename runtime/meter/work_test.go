@@ -104,33 +104,84 @@ func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
 			section(secCode, many(n, body(byte(0), times(each, []byte{0x0f})))),
 		)
 	}
-	most := meter.MaxAllWork / (each * 1000)
+	most := workOfAny / (each * 1000)
 	requireAccepted(t, build(most))
-	requireRefused(t, build(most+1), meter.ErrLimit,
-		fmt.Sprintf("units of work to compile the module, at most %d are allowed", meter.MaxAllWork))
+	requireTooMuchWork(t, build(most+1))
+	require.Less(t, len(build(most)), 10_000, "so that its size allows for nothing")
+}
+
+// workOfAny is what a module is allowed whatever its size.
+const workOfAny = 8 << 20
+
+// requireTooMuchWork checks that the module as a whole is refused for it.
+func requireTooMuchWork(t *testing.T, b []byte) {
+	t.Helper()
+	requireRefused(t, b, meter.ErrLimit,
+		fmt.Sprintf("units of work to compile the module, at most %d are allowed", min(meter.MaxAllWork, workOfAny+len(b)/2)))
+}
+
+// A module is allowed work for its size, up to the limit of all.
+func TestLargeModulesAreAllowedMoreWork(t *testing.T) {
+	const each = 2000 // thousands of units
+	build := func(n, padding int) []byte {
+		return cat(module(
+			section(secType, vec(fn(nil, times(1000, []byte{i32})))),
+			section(secFunction, many(n, u(0))),
+			section(secCode, many(n, body(byte(0), times(each, []byte{0x0f})))),
+		), section(secCustom, "", make([]byte, padding)))
+	}
+	requireTooMuchWork(t, build(5, 0))
+	requireAccepted(t, build(5, 4<<20))
+	requireTooMuchWork(t, build(6, 4<<20))
+	requireAccepted(t, build(8, 16<<20))
+	requireTooMuchWork(t, build(9, 20<<20))
+}
+
+// Each function is looked up among all exports, those of mutable globals, which
+// the rewriting adds, included.
+func TestLookingUpFunctionsIsWork(t *testing.T) {
+	exporting := func(functions, exports, globals int) []byte {
+		list := make([][]byte, exports)
+		for i := range list {
+			list[i] = cat(fmt.Sprint(i), byte(0), 0)
+		}
+		return module(
+			section(secType, vec(fn(nil, nil))),
+			section(secFunction, many(functions, u(0))),
+			section(secGlobal, many(globals, cat(i32, byte(1), byte(0x41), 0, end))),
+			section(secExport, vec(list...)),
+			section(secCode, many(functions, body())),
+		)
+	}
+	requireAccepted(t, exporting(50_000, 50_000, 0))
+	requireAccepted(t, exporting(50_000, 1, 50_000))
+	requireAccepted(t, exporting(1, 100_000, 0))
+	requireAccepted(t, exporting(100_000, 1, 0))
+	requireTooMuchWork(t, exporting(100_000, 100_000, 0))
+	requireTooMuchWork(t, exporting(100_000, 1, 99_999))
 }
 
 // walks are trains of blocks, for each of which the engine walks back over all
 // before it: each by what one of them is and how many may be in a body. None that
-// is accepted takes the engine more than some ten seconds.
+// is accepted takes the engine more than some five seconds.
 var walks = map[string]struct {
 	code []byte
 	most int
 }{
-	"memory.fill":            {cat(zero, zero, zero, byte(0xfc), 11, byte(0)), 14_000},
-	"table.fill":             {cat(zero, byte(0xd0), funcref, zero, byte(0xfc), 17, 0), 14_000},
-	"an if":                  {cat(zero, byte(0x04), byte(0x40), end), 16_500},
-	"an if with a call":      {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, end), 16_500},
-	"both arms":              {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, byte(0x05), byte(0x10), 0, end), 16_500},
-	"an if that returns":     {cat(zero, byte(0x04), byte(0x40), byte(0x0f), end), 12_000},
-	"an if that traps":       {cat(zero, byte(0x04), byte(0x40), byte(0x00), end), 12_000},
-	"an if with a tail call": {cat(zero, byte(0x04), byte(0x40), byte(0x12), 0, end), 12_000},
-	"an else that returns":   {cat(zero, byte(0x04), byte(0x40), byte(0x05), byte(0x0f), end), 13_000},
-	"a block":                {block(zero, byte(0x0d), 0), 18_000},
-	"a branch":               {cat(zero, byte(0x0d), 0), 23_500},
-	"a br_table":             {block(zero, byte(0x0e), many(4, u(0)), 0), 10_500},
-	"a loop":                 {loop(), 19_500},
-	"a loop that goes round": {loop(zero, byte(0x0d), 0), 11_500},
+	"memory.fill":            {cat(zero, zero, zero, byte(0xfc), 11, byte(0)), 10_000},
+	"table.fill":             {cat(zero, byte(0xd0), funcref, zero, byte(0xfc), 17, 0), 10_000},
+	"an if":                  {cat(zero, byte(0x04), byte(0x40), end), 12_000},
+	"an if with a call":      {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, end), 12_000},
+	"both arms":              {cat(zero, byte(0x04), byte(0x40), byte(0x10), 0, byte(0x05), byte(0x10), 0, end), 12_000},
+	"an if that returns":     {cat(zero, byte(0x04), byte(0x40), byte(0x0f), end), 8_500},
+	"an if that traps":       {cat(zero, byte(0x04), byte(0x40), byte(0x00), end), 8_500},
+	"an if with a tail call": {cat(zero, byte(0x04), byte(0x40), byte(0x12), 0, end), 8_500},
+	"an else that returns":   {cat(zero, byte(0x04), byte(0x40), byte(0x05), byte(0x0f), end), 9_500},
+	"a block":                {block(zero, byte(0x0d), 0), 13_000},
+	"a branch":               {cat(zero, byte(0x0d), 0), 17_000},
+	"a br_table":             {block(zero, byte(0x0e), many(4, u(0)), 0), 7_500},
+	"a loop":                 {loop(), 14_000},
+	"a loop that goes round": {loop(zero, byte(0x0d), 0), 8_500},
 }
 
 var zero = cat(byte(0x41), 0)
@@ -149,8 +200,7 @@ func TestTrainsOfBlocksAreBounded(t *testing.T) {
 			})
 			require.LessOrEqual(t, refused, c.most)
 			require.Greater(t, refused, c.most*3/4)
-			requireRefused(t, walking(c.code, refused), meter.ErrLimit,
-				fmt.Sprintf("units of work to compile the module, at most %d are allowed", meter.MaxAllWork))
+			requireTooMuchWork(t, walking(c.code, refused))
 			m := requireAccepted(t, walking(c.code, refused-1))
 			if !strings.HasSuffix(name, ".fill") {
 				require.Less(t, m.CompileMemory, 1000*int64(m.LargestBody), "walking takes no memory")
@@ -183,10 +233,10 @@ func TestLongInstructionsAreCharged(t *testing.T) {
 
 // The checks are blocks too: what is short enough without them need not be with.
 func TestTrainsOfChecksAreBounded(t *testing.T) {
-	m := requireAccepted(t, walking(walks["a loop"].code, 12_000))
+	m := requireAccepted(t, walking(walks["a loop"].code, 8_500))
 	_, err := m.Rewrite(generous)
 	require.ErrorIs(t, err, meter.ErrLimit)
-	m = requireAccepted(t, walking(walks["a loop"].code, 7_000))
+	m = requireAccepted(t, walking(walks["a loop"].code, 5_000))
 	_, err = m.Rewrite(generous)
 	require.NoError(t, err)
 }

@@ -31,6 +31,9 @@ func newCode(e *Engine, l *linked, compiled wazero.CompiledModule) *code {
 		c.least = uint64(m.Min()) * pageBytes
 	}
 	c.scratch.size = c.least
+	// wazero looks for the name of each function among all exports, once and when
+	// it is first asked: that belongs here, and not into a guest's call.
+	compiled.ExportedFunctions()
 	return c
 }
 
