@@ -221,7 +221,8 @@ func (w *rewriter) operation(in *instruction, length int) {
 
 // length charges a bulk operation: its length if that is a constant, at the
 // offset constant, which is charged in advance like everything else; otherwise
-// when it is known, just before the operation.
+// when it is known, just before the operation, or in pieces by the helper that
+// does it instead.
 func (w *rewriter) length(in *instruction, constant int, shift uint) uint32 {
 	if constant >= 0 {
 		at := w.reader
@@ -230,7 +231,17 @@ func (w *rewriter) length(in *instruction, constant int, shift uint) uint32 {
 			return n
 		}
 	}
-	w.patch(patch{pos: in.start, end: in.start, index: w.helpers.lengthOf(shift != 0), call: true})
+	b := bulk{op: in.op}
+	instead := in.op == opMemoryCopy || in.op == opMemoryFill
+	if in.op == opMemoryInit {
+		b.segment = in.index
+		b.size, instead = w.m.longData[in.index]
+	}
+	if instead {
+		w.patch(patch{pos: in.start, end: in.end, index: w.helpers.bulkOf(b), call: true})
+	} else {
+		w.patch(patch{pos: in.start, end: in.start, index: w.helpers.lengthOf(shift != 0), call: true})
+	}
 	return 0
 }
 

@@ -73,7 +73,9 @@
 //   - memory.copy, fill and init are charged a unit for each [BytesPerUnit]
 //     bytes, and table.copy, fill and init one for each element, before they
 //     begin, and tested at once. If the length is a constant of at most 512
-//     units it is charged in advance like everything else.
+//     units it is charged in advance like everything else. What is longer than
+//     1 MiB is done in pieces of that, each charged and tested before it begins;
+//     one that does not fit traps before anything is written, as ever.
 //   - memory.grow and table.grow are charged like memory.fill and table.fill of
 //     what they add, but afterwards, and only if they succeed.
 //
@@ -81,8 +83,8 @@
 // function that is not charged by its caller, at the head of each loop whether or
 // not anything branches to it, wherever more than 1,024 units, or 128 after a call
 // has returned, would run without, and with each bulk operation whose length is
-// not charged in advance. So between two tests runs no more than that, one bulk
-// operation on at most the whole memory, and, where calls return one into the
+// not charged in advance. So between two tests runs no more than that, a bulk
+// operation on 1 MiB or on a whole table, and, where calls return one into the
 // other, 128 units in each of them.
 //
 // Code that nothing leads to is neither charged nor tested.

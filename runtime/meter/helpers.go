@@ -11,6 +11,7 @@ const (
 	typeLength                       // of what charges a length, and of memory.grow
 	typeGrowFuncs                    // of table.grow
 	typeGrowExtern                   // the same
+	typeBulk                         // of what does a bulk operation on memory
 )
 
 var helperTypes = []FuncType{
@@ -19,6 +20,7 @@ var helperTypes = []FuncType{
 	typeLength:     {Params: []ValueType{I32}, Results: []ValueType{I32}},
 	typeGrowFuncs:  {Params: []ValueType{FuncRef, I32}, Results: []ValueType{I32}},
 	typeGrowExtern: {Params: []ValueType{ExternRef, I32}, Results: []ValueType{I32}},
+	typeBulk:       {Params: []ValueType{I32, I32, I32}},
 }
 
 // helper is a function that the rewriting adds. No function of the module can
@@ -43,6 +45,7 @@ type helpers struct {
 
 	bytes, elements, memory uint32            // 0: not made yet
 	tables                  map[uint32]uint32 // by table
+	bulks                   map[bulk]uint32
 }
 
 func (h *helpers) init(m *Module) {
@@ -53,6 +56,7 @@ func (h *helpers) init(m *Module) {
 		refused:   uint32(len(m.Globals)) + 1,
 		exhausted: uint32(m.imported),
 		tables:    map[uint32]uint32{},
+		bulks:     map[bulk]uint32{},
 	}
 	c := appendOp([]byte{0}, opGlobalGet, h.fuel)
 	c = appendOp(c, opCall, h.exhausted)

@@ -188,6 +188,9 @@ type Module struct {
 	bytes    []byte
 	sections []section
 	imported int // functions
+	// longData is how long the data segments are that memory.init takes in
+	// pieces, by their indexes.
+	longData map[uint32]uint32
 }
 
 // section is a section of the file: all of it, id and size included, is

@@ -9,7 +9,7 @@ import (
 // Version is that of the rewriting and of the prices. Two rewritings of the same
 // bytes with the same options and version give the same bytes, and with them the
 // same fuel; it belongs into the key of every cache of what was made from them.
-const Version = 2
+const Version = 3
 
 // Options are what the operator and the engine ask of a rewriting.
 type Options struct {

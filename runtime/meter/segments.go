@@ -89,7 +89,14 @@ func (p *parser) dataSection() {
 		default:
 			p.fail(ErrMalformed, start, "unknown flags of a data segment %#x", flags)
 		}
-		p.bytes(p.u32("the size of a data segment"), "a data segment")
+		size := p.u32("the size of a data segment")
+		p.bytes(size, "a data segment")
+		if size > chunkBytes && p.err == nil {
+			if p.m.longData == nil {
+				p.m.longData = map[uint32]uint32{}
+			}
+			p.m.longData[uint32(p.m.DataSegments)] = size
+		}
 		p.m.DataSegments++
 	}
 }
