@@ -208,8 +208,9 @@ func (m *mapping) restore(image *Image, high uint64) error {
 	}
 	pages := uint64(0)
 	if err := m.find(m, size, func(from, to uint64) {
-		copy(m.bytes(from, to), image.data[from:])
-		pages += (to - from) / pageBytes
+		if pages += (to - from) / pageBytes; pages <= tooManyPages { // else all are given back
+			copy(m.bytes(from, to), image.data[from:])
+		}
 	}); err != nil {
 		return err
 	}
