@@ -138,17 +138,22 @@ func (r *report) scales(list []*scale) {
 	}
 }
 
+// stops writes the delays, and of how many of them no processor was wanting.
 func (r *report) stops(list []stop) {
-	r.printf("\n### Stopping at %v, ms: median / longest\n\n", stopAfter)
+	r.printf("\n### Stopping at %v, ms: median / longest (longest of those without a wait for a processor, and their part)\n\n", stopAfter)
 	r.head("guest that runs", "ends late by", "the host's garbage collection takes", "another guest's call takes")
 	for _, s := range list {
 		row := []string{s.name}
-		for _, times := range [][]time.Duration{s.late, s.collector, s.other} {
-			if len(times) == 0 {
+		for _, d := range []delays{s.late, s.collector, s.other} {
+			if len(d.all) == 0 {
 				row = append(row, "–")
 				continue
 			}
-			row = append(row, millis(median(times))+" / "+millis(slices.Max(times)))
+			text := millis(median(d.all)) + " / " + millis(slices.Max(d.all))
+			if len(d.own) > 0 {
+				text += fmt.Sprintf(" (%s, %d %%)", millis(slices.Max(d.own)), 100*len(d.own)/len(d.all))
+			}
+			row = append(row, text)
 		}
 		r.row(row...)
 	}

@@ -68,7 +68,44 @@ func hostileGuest(body func(r *wt.Reactor) []byte) []byte {
 // stop is what stopping one hostile guest took.
 type stop struct {
 	name                   string
-	late, collector, other []time.Duration
+	late, collector, other delays
+}
+
+// delays are how long something took, again and again.
+type delays struct {
+	all []time.Duration
+	// own are those of them in which hardly any time passed waiting for a
+	// processor: what of a delay is the machine's is not in them.
+	own []time.Duration
+}
+
+// hardly is how long threads may wait for a processor in what counts as their
+// own delay.
+const hardly = time.Millisecond
+
+// add notes a delay, in whose time the threads of the process have waited for
+// so long.
+func (d *delays) add(took, waited time.Duration) {
+	d.all = append(d.all, took)
+	if waited < hardly {
+		d.own = append(d.own, took)
+	}
+}
+
+// time notes how long f takes.
+func (d *delays) time(f func() error) error {
+	before := waited()
+	began := time.Now()
+	err := f()
+	took := time.Since(began)
+	d.add(took, waited()-before)
+	return err
+}
+
+// collect collects the host's garbage.
+func collect() error {
+	goruntime.GC()
+	return nil
 }
 
 // measureStops has each hostile guest run into its limit, and sees meanwhile how
@@ -84,6 +121,10 @@ func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, 
 		return nil, err
 	}
 	inv := call(sizes[0])
+	another := func() error {
+		_, err := other.Invoke(ctx, *inv)
+		return err
+	}
 	var list []stop
 	for _, h := range hostileGuests() {
 		m, err := loadSettled(ctx, r, h.wasm, runtime.Limits{CallTime: stopAfter})
@@ -94,6 +135,7 @@ func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, 
 		for i := range 2 * rounds {
 			ended := make(chan error, 1)
 			var late time.Duration
+			before := waited()
 			go func() {
 				began := time.Now()
 				_, err := m.Invoke(ctx, *inv)
@@ -104,16 +146,9 @@ func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, 
 				close(ended)
 			}()
 			time.Sleep(stopAfter / 10)
-			// Either is measured alone: a collection slows every call.
 			for running := true; running; {
-				began := time.Now()
-				if i%2 == 0 {
-					goruntime.GC()
-					s.collector = append(s.collector, time.Since(began))
-				} else if _, err := other.Invoke(ctx, *inv); err != nil {
+				if err := s.delay(i, another); err != nil {
 					return nil, err
-				} else {
-					s.other = append(s.other, time.Since(began))
 				}
 				select {
 				case err := <-ended:
@@ -124,7 +159,7 @@ func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, 
 				default:
 				}
 			}
-			s.late = append(s.late, late)
+			s.late.add(late, waited()-before)
 		}
 		list = append(list, s)
 		if err := m.Close(ctx); err != nil {
@@ -147,19 +182,26 @@ func (b *bench) idleStalls(ctx context.Context, g guest, rounds int) (*stop, err
 		return nil, err
 	}
 	inv := call(sizes[0])
+	another := func() error {
+		_, err := m.Invoke(ctx, *inv)
+		return err
+	}
 	s := &stop{name: "none"}
 	for i := range 2 * rounds {
 		for until := time.Now().Add(stopAfter); time.Now().Before(until); {
-			began := time.Now()
-			if i%2 == 0 {
-				goruntime.GC()
-				s.collector = append(s.collector, time.Since(began))
-			} else if _, err := m.Invoke(ctx, *inv); err != nil {
+			if err := s.delay(i, another); err != nil {
 				return nil, err
-			} else {
-				s.other = append(s.other, time.Since(began))
 			}
 		}
 	}
 	return s, nil
+}
+
+// delay notes how long a collection takes in the even rounds, a call of another
+// guest in the odd ones: a collection slows every call.
+func (s *stop) delay(round int, another func() error) error {
+	if round%2 == 0 {
+		return s.collector.time(collect)
+	}
+	return s.other.time(another)
 }
