@@ -18,10 +18,21 @@
 // failure of which the instance is thrown away. It needs a declared maximum
 // above the size: package meter sees to that.
 //
+// # Stacks that do not move
+//
+// Compiled functions begin with a stack of 10 KB, which wazero doubles by copying it
+// as a guest recurses, up to 84 MB. Nothing interrupts that, and a deep recursion was
+// seen to hold up the host's collector for 111 ms. There is no option for it. So on
+// Linux the functions of an instance are given one stack of 48 MiB to begin with, a
+// reservation of which only what is touched takes memory, by setting the three fields
+// of wazero's that say where it is. Whether they are there, and mean that, is looked at
+// and tried when the engine is made, and looked at again for each function; where it is
+// not so, and on other systems, stacks grow as wazero has it.
+//
 // # Limits of wazero that show through
 //
 //   - CompileModule ignores its context.
-//   - The stack ends at some 50 MB of frames with the compiler, and at 2,000
+//   - The stack ends at 48 MiB of frames with the compiler, and at 2,000
 //     calls deep with the interpreter; a Go guest takes seconds to get to the
 //     former, so its endless recursion ends by the deadline.
 //   - The tables of an instance cannot be put back.

@@ -42,6 +42,7 @@ type Engine struct {
 	way        memory.Way
 	config     wazero.RuntimeConfig
 	logger     *slog.Logger
+	layout     *stackLayout // nil: guests run on wazero's stacks
 	main       *linked
 	stage      *stage // nil: code is not kept
 }

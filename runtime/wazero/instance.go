@@ -66,7 +66,7 @@ func (c *code) Instantiate(ctx context.Context, room runtime.Room) (runtime.Inst
 		m.Free()
 		return nil, fault(err)
 	}
-	i := &instance{module: module, memory: m, functions: map[string]function{}}
+	i := &instance{module: module, memory: m, functions: map[string]function{}, layout: c.engine.layout}
 	if room.Image != nil {
 		if err := i.beginAs(room.Image); err != nil {
 			return nil, errors.Join(err, i.Close(ctx))
@@ -86,6 +86,8 @@ type instance struct {
 	attached  bool   // there is an image to put the memory back to
 	size      uint64 // which has this size
 	functions map[string]function
+	layout    *stackLayout // nil: functions keep the stacks that they have
+	stack     []byte       // what they run on, one at a time; nil before the first
 	restored  int
 	words     [4]uint64
 }
@@ -114,8 +116,22 @@ func (i *instance) find(export string) (function, error) {
 	if n := max(len(d.ParamTypes()), f.results); n > len(i.words) {
 		return f, fmt.Errorf("%s takes or gives %d values: more than any function that is called", export, n)
 	}
+	i.useStack(f)
 	i.functions[export] = f
 	return f, nil
+}
+
+// useStack has a function run on the instance's stack, where that is known how.
+func (i *instance) useStack(f function) {
+	if i.layout == nil {
+		return
+	}
+	if i.stack == nil {
+		i.stack = newStack()
+	}
+	if i.stack == nil || i.layout.give(f.Function, i.stack) != nil {
+		i.layout = nil
+	}
 }
 
 var errClosed = errors.New("the instance is closed")
@@ -179,8 +195,9 @@ func (i *instance) beginAs(image runtime.Image) error {
 	return i.memory.Attach(m)
 }
 
-// stackAfter is after how many calls the stacks of functions are made anew: they
-// grow, to some 400 MB at most, and never shrink.
+// stackAfter is after how many calls the system gets back what they have touched of
+// the stack. Stacks of wazero's own are made anew: they grow, to 84 MB at most, and
+// never shrink.
 const stackAfter = 64
 
 // Restore implements [runtime.Instance].
@@ -189,7 +206,11 @@ func (i *instance) Restore() error {
 		return errors.New("nothing was captured that the instance could be put back to")
 	}
 	if i.restored++; i.restored%stackAfter == 0 {
-		clear(i.functions)
+		if i.layout != nil && i.stack != nil {
+			trimStack(i.stack)
+		} else {
+			clear(i.functions)
+		}
 	}
 	if i.memory.Size() != i.size {
 		if err := resize(i.memory, i.module.Memory(), i.size); err != nil {
@@ -202,8 +223,15 @@ func (i *instance) Restore() error {
 // Close implements [runtime.Instance].
 func (i *instance) Close(ctx context.Context) error {
 	// wazero frees the memory with the instance, too, but not when it has been
-	// closed before.
-	defer i.memory.Free()
+	// closed before. That waits for code that runs.
+	defer func() {
+		i.memory.Free()
+		if i.stack != nil {
+			clear(i.functions)
+			freeStack(i.stack)
+			i.stack = nil
+		}
+	}()
 	return i.module.Close(ctx)
 }
 

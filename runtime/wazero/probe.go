@@ -16,14 +16,16 @@ import (
 //
 //	grow(pages) -> pages before, or -1
 //	swap(address, byte) -> byte before
+//	deep(n) -> n, by so many calls of itself
 var probeModule = []byte("\x00asm\x01\x00\x00\x00" +
 	"\x01\x0c\x02\x60\x01\x7f\x01\x7f\x60\x02\x7f\x7f\x01\x7f" + // types: (i32) -> i32, (i32, i32) -> i32
-	"\x03\x03\x02\x00\x01" + // functions
+	"\x03\x04\x03\x00\x01\x00" + // functions
 	"\x05\x04\x01\x01\x01\x03" + // memory
-	"\x07\x18\x03\x06memory\x02\x00\x04grow\x00\x00\x04swap\x00\x01" + // exports
-	"\x0a\x17\x02" + // code
+	"\x07\x1f\x04\x06memory\x02\x00\x04grow\x00\x00\x04swap\x00\x01\x04deep\x00\x02" + // exports
+	"\x0a\x2d\x03" + // code
 	"\x06\x00\x20\x00\x40\x00\x0b" +
-	"\x0e\x00\x20\x00\x2d\x00\x00\x20\x00\x20\x01\x3a\x00\x00\x0b")
+	"\x0e\x00\x20\x00\x2d\x00\x00\x20\x00\x20\x01\x3a\x00\x00\x0b" +
+	"\x15\x00\x20\x00\x45\x04\x7f\x41\x00\x05\x41\x01\x20\x00\x41\x01\x6b\x10\x02\x6a\x0b\x0b")
 
 // probe finds out what wazero does not tell: whether it compiles or interprets
 // here, by what its functions are, and whether an instance can be put back, by
@@ -54,6 +56,7 @@ func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 	} else if strings.Contains(fmt.Sprintf("%T", f.Function), "interpreter") {
 		e.name, e.interprets = "wazero (interpreter)", true
 	}
+	e.tryStack(ctx, i)
 	if way == memory.Fresh {
 		return nil
 	}
@@ -62,6 +65,22 @@ func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 		e.logger.Warn("instances cannot be put back after a call: each call gets a fresh one", "cause", err)
 	}
 	return nil
+}
+
+// tryStack finds out whether the functions of instances can be given stacks of
+// their full size, by going deep on one.
+func (e *Engine) tryStack(ctx context.Context, i *instance) {
+	if e.interprets {
+		return // it has no such stacks
+	}
+	const calls = 10_000 // more than wazero's first stacks have room for
+	i.layout = stackLayoutOf(i.module.ExportedFunction("deep"))
+	result, err := i.Call(ctx, "deep", calls)
+	if err == nil && result == calls && i.layout != nil && i.layout.has(i.functions["deep"].Function, i.stack) {
+		e.layout = i.layout
+	} else {
+		e.logger.Debug("guests run on stacks that grow by copying", "cause", errors.Join(errStack, err))
+	}
 }
 
 // tryRestore grows an instance and writes to it, puts it back, and looks for
