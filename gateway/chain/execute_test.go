@@ -28,77 +28,6 @@ func execute(t *testing.T, op Operation, direction abi.Direction, entries []Entr
 	return NewExecutor(Options{}).Execute(t.Context(), plan, op)
 }
 
-// TestExecution is the rest of the deadline, failure and
-// cancellation rules of protocol.md §5, as rows like those of §7.
-func TestExecution(t *testing.T) {
-	half := second / 2
-	timeout := func(name string, d time.Duration) Entry { return Entry{Interceptor: name, Timeout: &d} }
-	runAll(t, []scenario{
-		{name: "nobody", hosts: one(), status: abi.StatusSuccess},
-		{name: "validators_see_all_mutations", hosts: func() []*mock {
-			sees := func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
-				r := echo(abi.Validation, inv)
-				r.Valid = string(inv.Payload) == `{"name":"t+a+b"}`
-				return r, nil
-			}
-			return []*mock{host("one", mutator("b", tag), validator("v", sees)), host("two", mutator("a", tag), validator("w", sees))}
-		}, status: abi.StatusSuccess, effects: "a=applied b=applied v=passed w=passed", calls: "one/b one/v two/a two/w", final: `{"name":"t+a+b"}`},
-		{name: "validators_block_what_mutators_changed", hosts: one(mutator("m", tag), validator("v", reject), sink("s", recorded)),
-			status: abi.StatusValidationFailed, effects: "m=discarded v=blocked", calls: "h/m h/v", aborted: "v:rejected"},
-		{name: "receiving_all_pass", hosts: one(mutator("m", tag), validator("v", pass), sink("s", recorded)), direction: abi.Receiving,
-			status: abi.StatusSuccess, effects: "v=passed s=started m=applied", calls: "h/m h/s h/v", final: `{"name":"t+m"}`},
-		{name: "receiving_mutation_block_after_sinks", hosts: one(mutator("m", broken), validator("v", pass), sink("s", recorded)), direction: abi.Receiving,
-			status: abi.StatusMutationFailed, effects: "v=passed s=started m=blocked", calls: "h/m h/s h/v", aborted: "m:trap"},
-		{name: "first_in_plan_order_decides", hosts: one(validator("a", after(half, broken)), validator("b", reject)), took: half,
-			status: abi.StatusInterceptorFailed, effects: "a=blocked b=blocked", calls: "h/a h/b", aborted: "a:trap"},
-		{name: "a_mutator_reports_a_timeout_of_its_own", hosts: one(mutator("m", fails(abi.ReasonTimeout))),
-			status: abi.StatusTimeout, effects: "m=blocked", calls: "h/m", aborted: "m:timeout"},
-		{name: "own_timeout", hosts: one(validator("v", hangs), validator("w", pass)), policy: []Entry{timeout("v", half)}, timeout: second, took: half,
-			status: abi.StatusTimeout, effects: "v=blocked w=passed", calls: "h/v h/w", aborted: "v:timeout"},
-		{name: "own_timeout_beyond_the_aggregate", hosts: one(validator("v", hangs)), policy: []Entry{timeout("v", 2*second)}, timeout: second, took: second,
-			status: abi.StatusTimeout, effects: "v=blocked", calls: "h/v", aborted: "v:timeout"},
-		{name: "own_timeout_without_an_aggregate", hosts: one(mutator("m", hangs, failOpen), mutator("n", tag)), policy: []Entry{timeout("m", half)}, took: half,
-			status: abi.StatusSuccess, effects: "m=ignored n=applied", calls: "h/m h/n", final: `{"name":"t+n"}`},
-		{name: "fast_enough", hosts: one(mutator("m", after(half, tag)), validator("v", after(half-1, pass))), timeout: second, took: second - 1,
-			status: abi.StatusSuccess, effects: "m=applied v=passed", calls: "h/m h/v", final: `{"name":"t+m"}`},
-		{name: "deadline_keeps_what_fail_open_mutators_did", hosts: one(mutator("a", tag), mutator("b", hangs, failOpen), mutator("c", tag, failOpen), validator("v", pass, audit)),
-			timeout: second, took: second,
-			status: abi.StatusSuccess, effects: "a=applied b=ignored c=ignored v=audited", calls: "h/a h/b", final: `{"name":"t+a"}`},
-		{name: "deadline_with_validators_in_flight", hosts: one(validator("a", after(half, pass)), validator("b", hangs, failOpen), validator("c", hangs, audit), validator("d", hangs)),
-			timeout: second, took: second,
-			status: abi.StatusTimeout, effects: "a=passed b=ignored c=audited d=blocked", calls: "h/a h/b h/c h/d", aborted: "d:timeout"},
-		{name: "a_verdict_before_the_deadline_decides", hosts: one(validator("a", reject, failOpen), validator("b", hangs)), timeout: second, took: second,
-			status: abi.StatusValidationFailed, effects: "a=blocked b=blocked", calls: "h/a h/b", aborted: "a:rejected"},
-		{name: "requester_leaves_during_mutation", hosts: one(mutator("a", tag), mutator("b", hangs, failOpen), validator("v", pass), sink("s", recorded)),
-			cancel: half, timeout: second, took: half,
-			status: abi.StatusCancelled, effects: "a=discarded b=cancelled", calls: "h/a h/b"},
-		{name: "requester_leaves_during_validation", hosts: one(validator("v", hangs, failOpen), validator("w", hangs), validator("x", reject), sink("s", recorded)),
-			cancel: half, timeout: second, took: half,
-			status: abi.StatusCancelled, effects: "v=cancelled w=cancelled x=blocked", calls: "h/v h/w h/x"},
-		{name: "requester_leaves_while_receiving", hosts: one(mutator("m", hangs), validator("v", pass), sink("s", after(10*second, recorded))), direction: abi.Receiving,
-			cancel: half, timeout: second, took: half,
-			status: abi.StatusCancelled, effects: "v=passed s=started m=cancelled", calls: "h/m h/s h/v"},
-		{name: "modified_to_the_same_bytes", hosts: one(mutator("m", replace(`{"name":"t"}`))),
-			status: abi.StatusSuccess, effects: "m=applied", calls: "h/m"},
-		{name: "modified_there_and_back", hosts: one(mutator("m", tag), mutator("n", replace(`{"name":"t"}`))),
-			status: abi.StatusSuccess, effects: "m=applied n=applied", calls: "h/m h/n"},
-		{name: "unmodified_with_an_equal_payload", hosts: one(mutator("m", twisted(replace(`{ "arguments": {"n":1.0}, "name":"t"}`), func(r *abi.Result) { r.Modified = false }))),
-			payload: `{"name":"\u0074","arguments":{"n":1}}`,
-			status:  abi.StatusSuccess, effects: "m=passed", calls: "h/m"},
-		{name: "unmodified_with_a_number_beyond_floats", hosts: one(mutator("m", twisted(replace(`{"name":"t","n":9007199254740993}`), func(r *abi.Result) { r.Modified = false }))),
-			payload: `{"name":"t","n":9007199254740992}`,
-			status:  abi.StatusMutationFailed, effects: "m=blocked", calls: "h/m", aborted: "m:bad_output"},
-		{name: "host_panics", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { panic("boom") })),
-			status: abi.StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:unavailable"},
-		{name: "host_ends_its_goroutine", hosts: one(mutator("m", func(context.Context, abi.Invocation) (abi.Result, error) { runtime.Goexit(); panic("never") }, failOpen)),
-			status: abi.StatusSuccess, effects: "m=ignored", calls: "h/m"},
-		{name: "host_gives_a_nil_error", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { var e *abi.Error; return abi.Result{}, e })),
-			status: abi.StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:unavailable"},
-		{name: "host_answers_nothing", hosts: one(validator("v", func(context.Context, abi.Invocation) (abi.Result, error) { return abi.Result{}, nil })),
-			status: abi.StatusInterceptorFailed, effects: "v=blocked", calls: "h/v", aborted: "v:bad_output"},
-	})
-}
-
 // TestDeafHosts: a host without an ear for its context holds up nobody.
 func TestDeafHosts(t *testing.T) {
 	for name, does := range map[string]behaviour{
@@ -151,8 +80,8 @@ func TestAbandonedCallsAreBounded(t *testing.T) {
 			}
 			require.Equal(t, want, out.Results[0].Err.Reason)
 		}
-		require.Len(t, stuck.called("v"), 3)
-		require.Len(t, fine.called("w"), 10, "the other host is none the worse")
+		require.Len(t, stuck.Calls("v"), 3)
+		require.Len(t, fine.Calls("w"), 10, "the other host is none the worse")
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		require.Zero(t, x.left.total.Load())
@@ -175,7 +104,7 @@ func TestAggregateRunsFromArrival(t *testing.T) {
 
 		out = execute(t, Operation{Payload: input, Arrived: arrived, Timeout: time.Second}, abi.Sending, nil, h)
 		require.Equal(t, abi.StatusTimeout, out.Status, "all the time is gone before the plan starts")
-		require.Len(t, h.called("v"), 1)
+		require.Len(t, h.Calls("v"), 1)
 	})
 }
 
@@ -203,12 +132,12 @@ func TestWhatAHostIsGiven(t *testing.T) {
 			out := NewExecutor(Options{}).Execute(t.Context(), plan, Operation{Payload: input, Request: request, Context: who, Timeout: time.Second})
 			require.True(t, out.Released())
 		}
-		first, second := h.called("v")[0], h.called("v")[1]
+		first, second := h.Calls("v")[0], h.Calls("v")[1]
 		require.Equal(t, abi.Invocation{Name: "v", Event: abi.ToolsCall, Phase: abi.Request, Payload: input, Config: config, Timeout: time.Second, Context: who}, first,
 			"the timeout is what is left of the aggregate, where that is less")
 		require.Equal(t, request, second.Request, "the request goes with a response")
-		require.Zero(t, h.called("w")[0].Timeout, "no timeout travels where policy sets none")
-		require.Nil(t, h.called("w")[0].Config)
+		require.Zero(t, h.Calls("w")[0].Timeout, "no timeout travels where policy sets none")
+		require.Nil(t, h.Calls("w")[0].Config)
 	})
 }
 
@@ -219,7 +148,7 @@ func TestEmptyPayload(t *testing.T) {
 	require.True(t, out.Released())
 	require.False(t, out.Modified)
 	require.Nil(t, out.FinalPayload, "an unmodified pass adds no params")
-	require.Equal(t, "{}", string(h.called("v")[0].Payload))
+	require.Equal(t, "{}", string(h.Calls("v")[0].Payload))
 }
 
 // TestUntouchedBytes: what nobody changed is the very memory that came in.
@@ -241,8 +170,8 @@ func TestSinksSeeWhatValidationSaw(t *testing.T) {
 			out := execute(t, Operation{Payload: input}, direction, nil, h)
 			synctest.Wait()
 			require.Equal(t, `{"name":"t+m"}`, string(out.FinalPayload))
-			require.Equal(t, want, string(h.called("v")[0].Payload))
-			require.Equal(t, want, string(h.called("s")[0].Payload))
+			require.Equal(t, want, string(h.Calls("v")[0].Payload))
+			require.Equal(t, want, string(h.Calls("s")[0].Payload))
 		})
 	}
 }
@@ -411,7 +340,7 @@ func TestTheRequesterLeavesDuringAWave(t *testing.T) {
 			require.Equal(t, abi.StatusCancelled, out.Status)
 			require.Nil(t, out.Aborted)
 			require.Nil(t, out.FinalPayload)
-			require.Empty(t, h.called("s"))
+			require.Empty(t, h.Calls("s"))
 		})
 	}
 }

@@ -14,7 +14,7 @@ func TestGoverns(t *testing.T) {
 	calls := abi.On(abi.Request, abi.ToolsCall)
 	off := false
 	required := func(hooks abi.Hooks) Entry { return Entry{Interceptor: "needed", Required: true, Hooks: hooks} }
-	down := func(open bool) *mock { return &mock{name: "down", err: errors.New("down"), open: open} }
+	down := func(open bool) *mock { return &mock{Label: "down", Down: errors.New("down"), FailOpen: open} }
 	for name, c := range map[string]struct {
 		hosts             []*mock
 		policy            []Entry
@@ -25,7 +25,7 @@ func TestGoverns(t *testing.T) {
 		"one that hooks nothing":              {[]*mock{host("h", validator("v", pass, hooks(abi.Hooks{})))}, nil, false, false},
 		"one that hooks what is no event":     {[]*mock{host("h", validator("v", pass, hooks(abi.OnBoth("initialize", "tasks/*", "word"))))}, nil, false, false},
 		"one that hooks a custom event":       {[]*mock{host("h", validator("v", pass, hooks(abi.On(abi.Response, "acme/*"))))}, nil, false, true},
-		"one that is malformed":               {[]*mock{host("h", interceptor{abi.Descriptor{Name: "v", Type: "filter", Hooks: calls}, pass})}, nil, false, false},
+		"one that is malformed":               {[]*mock{host("h", interceptor{Descriptor: abi.Descriptor{Name: "v", Type: "filter", Hooks: calls}, Does: pass})}, nil, false, false},
 		"one that is disabled":                {[]*mock{host("h", validator("v", pass))}, []Entry{{Interceptor: "*", Enabled: &off}}, false, false},
 		"one that is narrowed":                {[]*mock{host("h", validator("v", pass))}, []Entry{{Interceptor: "v", Hooks: calls}}, true, false},
 		"one that is narrowed away":           {[]*mock{host("h", validator("v", pass))}, []Entry{{Interceptor: "v", Hooks: abi.Hooks{}}}, false, false},
@@ -69,15 +69,15 @@ func TestGovernsIsExact(t *testing.T) {
 		}
 		var hosts []*mock
 		for _, a := range s.hosts {
-			m := &mock{name: a.name, open: a.open || r.IntN(4) > 0}
+			m := &mock{Label: a.name, FailOpen: a.open || r.IntN(4) > 0}
 			if a.down {
-				m.err = errors.New("down")
+				m.Down = errors.New("down")
 			}
 			for _, c := range a.cast[:min(len(a.cast), r.IntN(3))] {
 				if r.IntN(4) > 0 {
 					c.Hooks = some()
 				}
-				m.list = append(m.list, interceptor{c.Descriptor, nil})
+				m.Interceptors = append(m.Interceptors, interceptor{Descriptor: c.Descriptor})
 			}
 			hosts = append(hosts, m)
 		}

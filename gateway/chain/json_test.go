@@ -75,7 +75,7 @@ func TestPlanJSON(t *testing.T) {
 	},
 		host("local", validator("guard", pass, audit), mutator("redact", tag), validator("wide", pass, hooks(abi.On(abi.Request, abi.ToolsCall)), failOpen)),
 		host("team", validator("noisy", pass), sink("later", recorded, compat("2026-07-28", ""))),
-		&mock{name: "gone", err: errors.New("connection refused"), open: true})
+		&mock{Label: "gone", Down: errors.New("connection refused"), FailOpen: true})
 	golden(t, "plan.json", p.AppendJSON(nil))
 	require.NotContains(t, string(p.AppendJSON(nil)), "s3cret")
 	empty, err := json.Marshal(planOf(t, nil))

@@ -177,11 +177,11 @@ func TestLeftOut(t *testing.T) {
 		"disabled":         {[]Entry{{Interceptor: "v", Enabled: ptr(false), Source: "f:9"}}, host("h", validator("v", pass)), "h/v:disabled", "policy f:9"},
 		"disabled by star": {[]Entry{{Interceptor: "*", Host: "h", Enabled: ptr(false)}}, host("h", validator("v", pass)), "h/v:disabled", "policy"},
 		"narrowed":         {[]Entry{{Interceptor: "v", Hooks: abi.On(abi.Response, "*"), Source: "f:9"}}, host("h", validator("v", pass)), "h/v:narrowed", "policy f:9"},
-		"malformed":        {nil, host("h", interceptor{abi.Descriptor{Name: "v", Type: "what", Hooks: abi.OnBoth("*")}, pass}), "h/v:malformed", `"what"`},
-		"nameless":         {nil, host("h", interceptor{abi.Descriptor{Type: abi.Sink, Hooks: abi.OnBoth("*")}, pass}), "h/:malformed", "no name"},
-		"skipped":          {nil, &mock{name: "h", skip: []abi.Skipped{{Name: "v", Err: errors.New("priorityHint: 1.5")}}}, "h/v:malformed", "1.5"},
+		"malformed":        {nil, host("h", interceptor{Descriptor: abi.Descriptor{Name: "v", Type: "what", Hooks: abi.OnBoth("*")}, Does: pass}), "h/v:malformed", `"what"`},
+		"nameless":         {nil, host("h", interceptor{Descriptor: abi.Descriptor{Type: abi.Sink, Hooks: abi.OnBoth("*")}, Does: pass}), "h/:malformed", "no name"},
+		"skipped":          {nil, &mock{Label: "h", Bad: []string{`{"name":"v","type":"mutation","hooks":[],"priorityHint":1.5}`}}, "h/v:malformed", "priorityHint"},
 		"duplicate":        {nil, host("h", validator("v", pass), validator("v", pass)), "h/v:duplicate", ""},
-		"host":             {nil, &mock{name: "h", err: errors.New("refused"), open: true}, "h/:host_unavailable", "refused"},
+		"host":             {nil, &mock{Label: "h", Down: errors.New("refused"), FailOpen: true}, "h/:host_unavailable", "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := planOf(t, c.entries, c.host)
@@ -228,7 +228,7 @@ func TestRefusedSteps(t *testing.T) {
 		require.Equal(t, abi.StatusSuccess, out.Status)
 		require.Equal(t, "s=lost", effects(&out))
 		require.Len(t, reports, 1)
-		require.Empty(t, h.calls)
+		require.Empty(t, h.All())
 	})
 }
 
@@ -241,8 +241,8 @@ func TestRequired(t *testing.T) {
 		return e
 	}
 	v := validator("v", pass)
-	dead := &mock{name: "dead", err: errors.New("down"), open: true}
-	skipped := &mock{name: "h", skip: []abi.Skipped{{Name: "v", Err: errors.New("bad")}}}
+	dead := &mock{Label: "dead", Down: errors.New("down"), FailOpen: true}
+	skipped := &mock{Label: "h", Bad: []string{`{"name":"v"}`}}
 	for name, c := range map[string]struct {
 		entries []Entry
 		hosts   []*mock
@@ -258,7 +258,7 @@ func TestRequired(t *testing.T) {
 		"named host does not list it":         {[]Entry{with(func(e *Entry) { e.Host = "a" })}, []*mock{host("a"), host("b", v)}, "a/v:missing"},
 		"named host lists it":                 {[]Entry{with(func(e *Entry) { e.Host = "b" })}, []*mock{host("a"), host("b", v)}, ""},
 		"named host is not configured":        {[]Entry{with(func(e *Entry) { e.Host = "c" })}, []*mock{host("b", v)}, "c/v:missing"},
-		"malformed":                           {[]Entry{required}, []*mock{host("h", interceptor{abi.Descriptor{Name: "v", Type: "x"}, pass})}, "h/v:malformed"},
+		"malformed":                           {[]Entry{required}, []*mock{host("h", interceptor{Descriptor: abi.Descriptor{Name: "v", Type: "x"}, Does: pass})}, "h/v:malformed"},
 		"skipped by discovery":                {[]Entry{required}, []*mock{skipped}, "h/v:malformed"},
 		"malformed on one of two hosts":       {[]Entry{required}, []*mock{skipped, host("b", v)}, "h/v:malformed"},
 		"compat":                              {[]Entry{required}, []*mock{host("h", validator("v", pass, compat("2026-07-28", "")))}, "h/v:compat"},
@@ -272,7 +272,7 @@ func TestRequired(t *testing.T) {
 		"copy of what is not listed":          {[]Entry{with(func(e *Entry) { e.As = "x" })}, []*mock{host("h")}, "/x:missing"},
 		"a listed name is not the copy's":     {[]Entry{with(func(e *Entry) { e.As = "x" })}, []*mock{host("h", validator("x", pass))}, "/x:missing"},
 		"copy of another type":                {[]Entry{with(func(e *Entry) { e.As, e.Type = "x", abi.Sink })}, []*mock{host("h", v)}, "h/x:refused"},
-		"hosts before required":               {[]Entry{required}, []*mock{{name: "z", err: errors.New("down")}}, "z/:not_listed /v:missing"},
+		"hosts before required":               {[]Entry{required}, []*mock{{Label: "z", Down: errors.New("down")}}, "z/:not_listed /v:missing"},
 		"the first of two descriptors counts": {[]Entry{required}, []*mock{host("h", v, v)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestPlanOrder(t *testing.T) {
 
 // TestNotAnEvent: nothing matches it, and not even a dead host stops it.
 func TestNotAnEvent(t *testing.T) {
-	hosts := []*mock{host("h", validator("v", reject)), {name: "dead", err: errors.New("down")}}
+	hosts := []*mock{host("h", validator("v", reject)), {Label: "dead", Down: errors.New("down")}}
 	for _, method := range []string{"initialize", "ping", "tasks/result", "notifications/progress", abi.MethodInvoke, "*", "tools/*", ""} {
 		p := NewPlan(listings(hosts, nil), nil, method, abi.Request, abi.Sending, "")
 		require.True(t, p.Empty(), method)
@@ -342,10 +342,10 @@ func TestUnmatched(t *testing.T) {
 	})
 	require.NoError(t, err)
 	hosts := []*mock{
-		host("a", validator("v", pass), interceptor{abi.Descriptor{Name: "filter", Type: "filter", Hooks: abi.OnBoth("*")}, nil}),
+		host("a", validator("v", pass), interceptor{Descriptor: abi.Descriptor{Name: "filter", Type: "filter", Hooks: abi.OnBoth("*")}}),
 		host("b", validator("x", pass)),
 	}
-	hosts[1].skip = []abi.Skipped{{Name: "skipped", Err: errors.New("bad")}}
+	hosts[1].Bad = []string{`{"name":"skipped"}`}
 	require.Equal(t, []Unmatched{
 		{Source: "f:2", Target: `"V"`, Reason: Unlisted},
 		{Source: "f:3", Target: `"v" on host "b"`, Reason: Unlisted},
@@ -356,7 +356,7 @@ func TestUnmatched(t *testing.T) {
 		{Source: "f:9", Target: `"filter"`, Reason: Unusable},
 	}, policy.Unmatched(listings(hosts, nil)))
 
-	hosts = append(hosts, &mock{name: "dead", err: errors.New("down")})
+	hosts = append(hosts, &mock{Label: "dead", Down: errors.New("down")})
 	list := policy.Unmatched(listings(hosts, nil))
 	require.Equal(t, `f:6: the entry for interceptor "*" on host "dead" matches nothing that any host lists so far`, list[4].String())
 	require.Equal(t, `f:8: the entry for interceptor "skipped" matches only what is listed with a descriptor that cannot be used so far`, list[5].String())

@@ -157,7 +157,7 @@ func TestDrain(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, sinks.Drain(t.Context()))
 		require.Equal(t, "s=lost", run())
-		require.Len(t, h.called("s"), 1)
+		require.Len(t, h.Calls("s"), 1)
 		effects, _ := told.of("s")
 		require.Equal(t, []Effect{EffectLost, EffectRecorded, EffectLost}, effects)
 	})

@@ -25,6 +25,8 @@ var arrows = map[string][]string{
 	"internal/wire":                  {},
 	"internal/sse":                   {"internal/wire"},
 	"internal/mirror":                {"abi", "internal/wire"},
+	"internal/conformance":           {"abi", "gateway/chain", "gateway/hosts", "internal/conformance/mockhost"},
+	"internal/conformance/mockhost":  {"abi"},
 	"internal/leak":                  {},
 	"internal/logbook":               {},
 	"internal/need":                  {},
