@@ -45,7 +45,7 @@ func compileAll(r *Runtime, charge int64, times int) {
 }
 
 func compileOne(ctx context.Context, r *Runtime, charge int64) (Code, error) {
-	return r.compile(ctx, charge, func() (Code, error) { return r.engine.Compile(ctx, nil) })
+	return r.compile(ctx, charge, func() {}, func() (Code, error) { return r.engine.Compile(ctx, nil) })
 }
 
 func TestCompilationsStayWithinABudget(t *testing.T) {
@@ -109,6 +109,129 @@ func TestWaitingForTheBudgetEndsWithTheContext(t *testing.T) {
 		time.Sleep(2 * time.Second)
 	})
 }
+
+// lateEngine takes an hour to compile, and counts what was closed.
+type lateEngine struct {
+	slowEngine
+	closed atomic.Int64
+}
+
+type lateCode struct{ *lateEngine }
+
+func (e *lateEngine) Compile(context.Context, []byte) (Code, error) {
+	e.total.Add(1)
+	time.Sleep(time.Hour)
+	return lateCode{e}, nil
+}
+
+func (lateCode) Instantiate(context.Context, Room) (Instance, error) {
+	return nil, errors.New("instantiates nothing")
+}
+
+func (c lateCode) Close(context.Context) error {
+	c.closed.Add(1)
+	return nil
+}
+
+// What compiles for too long does not hold up who asked for it, nor others that
+// there is room for in the budget, and is gone in the end. Whoever closes waits
+// for it.
+func TestLongCompilationsAreLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &lateEngine{}
+		r := New(e)
+		load := func(ctx context.Context, name string, limit time.Duration) (time.Duration, error) {
+			began := time.Now()
+			_, err := r.Load(ctx, wt.Allowing(name), ModuleOptions{Name: "slow.wasm", Limits: Limits{CompileTime: limit}})
+			return time.Since(began), err
+		}
+		var refused *LoadError
+		took, err := load(t.Context(), "a", 0)
+		require.Equal(t, time.Minute, took)
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "slow.wasm: compiling did not end within 1m0s, the limit for it")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		took, err = load(ctx, "b", 0)
+		require.Equal(t, 5*time.Second, took)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorAs(t, err, &refused)
+
+		// The same file waits for the one that is under way.
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = load(ctx, "a", 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 2, e.total.Load())
+
+		// Another one is not held up, until the budget is used up.
+		took, err = load(t.Context(), "c", time.Second)
+		require.ErrorContains(t, err, "compiling did not end")
+		require.Equal(t, time.Second, took)
+		require.True(t, r.budget.TryAcquire(compileBudget-3*compileChargeMin))
+		require.False(t, r.budget.TryAcquire(1), "each holds its part")
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = load(ctx, "d", 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 3, e.total.Load())
+		r.budget.Release(compileBudget - 3*compileChargeMin)
+
+		require.Zero(t, e.closed.Load())
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, r.Close(ctx), context.DeadlineExceeded)
+		require.NoError(t, r.Close(t.Context()))
+		require.EqualValues(t, 3, e.closed.Load(), "nothing that came too late is left")
+		require.Empty(t, r.flights.locks)
+		require.True(t, r.budget.TryAcquire(compileBudget))
+	})
+}
+
+// What came too late is there for the next attempt, where there is a cache.
+func TestLateCompilationsFillTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &lateKeeper{}
+		r := New(e, WithCache(&mapCache{}))
+		o := ModuleOptions{Name: "slow.wasm", Limits: Limits{CompileTime: time.Second}}
+		_, err := r.Load(t.Context(), wt.Allowing("a"), o)
+		require.ErrorContains(t, err, "compiling did not end within 1s")
+		time.Sleep(2 * time.Hour)
+		_, err = r.Load(t.Context(), wt.Allowing("a"), o)
+		require.ErrorContains(t, err, "instantiates nothing", "which is further than it came before")
+		require.EqualValues(t, 1, e.total.Load())
+		require.NoError(t, r.Close(t.Context()))
+		require.EqualValues(t, 2, e.closed.Load())
+	})
+}
+
+// lateKeeper is a lateEngine whose code can be kept.
+type lateKeeper struct{ lateEngine }
+
+func (*lateKeeper) CodeKey() string { return "late" }
+
+func (e *lateKeeper) CompileToKeep(ctx context.Context, wasm []byte) (Code, []byte, error) {
+	code, err := e.Compile(ctx, wasm)
+	return code, []byte("code"), err
+}
+
+func (e *lateKeeper) CompileKept(context.Context, []byte, []byte) (Code, error) {
+	return lateCode{&e.lateEngine}, nil
+}
+
+// mapCache is a [Cache] in memory.
+type mapCache struct{ entries sync.Map }
+
+func (c *mapCache) Get(key [32]byte) ([][]byte, bool) {
+	parts, ok := c.entries.Load(key)
+	if !ok {
+		return nil, false
+	}
+	return parts.([][]byte), true
+}
+
+func (c *mapCache) Put(key [32]byte, parts ...[]byte) { c.entries.Store(key, parts) }
 
 // A module with several tables has them bounded together; nothing else changes,
 // and of one with a single table nothing at all.

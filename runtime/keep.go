@@ -65,7 +65,7 @@ func (r *Runtime) kept(ctx context.Context, key [sha256.Size]byte) (*meter.Rewri
 		return nil, nil
 	}
 	rewritten.Binary = entry[partBinary]
-	code, err := r.compile(ctx, rewritten.CompileMemory, func() (Code, error) {
+	code, err := r.compile(ctx, rewritten.CompileMemory, func() {}, func() (Code, error) {
 		return r.keeper.CompileKept(ctx, rewritten.Binary, entry[partCode])
 	})
 	if err != nil {

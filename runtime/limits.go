@@ -24,8 +24,13 @@ type Limits struct {
 	// included and the wait for a slot not.
 	CallTime time.Duration
 	// LoadTime bounds the start section, _initialize and weir_describe
-	// together. Compiling is not part of it.
+	// together.
 	LoadTime time.Duration
+	// CompileTime bounds how long a load waits for the engine's compiler, once
+	// its turn has come. It is for machines that are far slower than what the
+	// limits of package meter were made for, where the worst module takes some
+	// seconds. See [Runtime.Load].
+	CompileTime time.Duration
 	// Fuel bounds what one call may spend, in units of package meter: the same
 	// count on every machine and engine, of weir_invoke and weir_reseed, or of
 	// all of a command. 0 means no such bound, but time's.
@@ -59,6 +64,7 @@ func DefaultLimits() Limits {
 		TableElements: 100_000,
 		CallTime:      time.Second,
 		LoadTime:      10 * time.Second,
+		CompileTime:   time.Minute,
 		InputBytes:    4 << 20,
 		OutputBytes:   4 << 20,
 		LogLines:      100,
@@ -80,6 +86,7 @@ func (l Limits) orDefaults() (Limits, error) {
 		orDefault("TableElements", &l.TableElements, d.TableElements),
 		orDefault("CallTime", &l.CallTime, d.CallTime),
 		orDefault("LoadTime", &l.LoadTime, d.LoadTime),
+		orDefault("CompileTime", &l.CompileTime, d.CompileTime),
 		orDefault("Fuel", &l.Fuel, 0),
 		orDefault("InputBytes", &l.InputBytes, d.InputBytes),
 		orDefault("OutputBytes", &l.OutputBytes, d.OutputBytes),

@@ -54,8 +54,10 @@ func (e *LoadError) Unwrap() error { return e.Err }
 // stays behind. The error is a
 // [*LoadError], [ErrClosed], or the context's.
 //
-// wasm must not be changed before Load returns. A compilation that has begun is
-// not ended by ctx; its length is bounded by the limits of package meter.
+// wasm must not be changed before Load returns. A compilation that has begun
+// cannot be stopped; its length is bounded by the limits of package meter. Load
+// does not wait for it beyond Limits.CompileTime or the end of ctx. It goes on
+// then, within the budget of all compilations, and fills the cache.
 func (r *Runtime) Load(ctx context.Context, wasm []byte, o ModuleOptions) (*Module, error) {
 	if err := r.begin(); err != nil {
 		return nil, err

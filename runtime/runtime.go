@@ -129,8 +129,8 @@ func (r *Runtime) forget(m *Module) {
 	delete(r.modules, m)
 }
 
-// Close closes every module, waiting for their running calls and for loads in
-// progress, and then the engine. When ctx ends first, it returns the context's
+// Close closes every module, waiting for their running calls and for loads and
+// compilations in progress, and then the engine. When ctx ends first, it returns the context's
 // error with the engine still open, and may be called again.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
