@@ -6,8 +6,10 @@ import (
 )
 
 // An engine that is shown a hostile module may panic where it should report an
-// error. These functions are the only way from the runtime into an engine; they
-// turn a panic into a trap, so that it ends one call and not the process.
+// error. Nothing of the runtime calls an engine but through these functions, or
+// under their recoverFault; they turn a panic into a trap, so that it ends one
+// call and not the process. (Host functions are called by the engine, under
+// callGuarded.)
 
 func compileGuarded(compile func() (Code, error)) (code Code, err error) {
 	defer func() {
@@ -42,6 +44,32 @@ func closeGuarded(c interface{ Close(context.Context) error }) (err error) {
 	defer recoverFault(&err)
 	// Freeing must not depend on a context that a call has used up.
 	return c.Close(context.Background())
+}
+
+func closeEngineGuarded(ctx context.Context, engine Engine) (err error) {
+	defer recoverFault(&err)
+	return engine.Close(ctx)
+}
+
+func freeGuarded(image Image) {
+	var err error
+	defer recoverFault(&err)
+	image.Free()
+}
+
+// guarded calls a method that has no error to give. Where it panics the result is
+// otherwise.
+func guarded[T any](otherwise T, method func() T) (result T) {
+	defer func() {
+		if recover() != nil {
+			result = otherwise
+		}
+	}()
+	return method()
+}
+
+func globalGuarded(instance Instance, export string) Global {
+	return guarded(nil, func() Global { return instance.Global(export) })
 }
 
 func recoverFault(err *error) {

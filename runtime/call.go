@@ -63,7 +63,7 @@ func (c *call) failedIn(stage string, g *guest, err error) *failure {
 // of whatever died of that.
 func (c *call) failed(g *guest, err error) *failure {
 	f := *failureOf(err)
-	if g != nil && g.refused.Get() != 0 && (f.reason == abi.ReasonTrap || f.reason == abi.ReasonExit) {
+	if g != nil && g.wasRefused() && (f.reason == abi.ReasonTrap || f.reason == abi.ReasonExit) {
 		f.reason = abi.ReasonMemory
 		f.cause = fmt.Errorf("%w (after it was refused more memory)", f.cause)
 	}

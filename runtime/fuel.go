@@ -36,9 +36,11 @@ type tank struct {
 
 // fill begins a run in an instance with that global. It gives out the first
 // slice at once, so that a short call never asks.
-func (t *tank) fill(gauge Global, until deadline, budget int64) {
+func (t *tank) fill(gauge Global, until deadline, budget int64) (err error) {
+	defer recoverFault(&err)
 	*t = tank{until: until, budget: budget, size: firstSlice, gauge: gauge}
 	t.gauge.Set(uint64(t.slice()))
+	return nil
 }
 
 // slice takes the next slice out of the tank.
@@ -76,7 +78,8 @@ func (t *tank) refuel(ctx context.Context, left int64) (int64, error) {
 
 // settle says at the end of a run whether what the host did last for the guest
 // was more than the budget had left.
-func (t *tank) settle() error {
+func (t *tank) settle() (err error) {
+	defer recoverFault(&err)
 	if left := int64(t.gauge.Get()); t.budget > 0 && t.spent+t.given-left > t.budget {
 		return t.empty()
 	}

@@ -40,7 +40,7 @@ func (s *snapshot) retain() *snapshot {
 
 func (s *snapshot) release() {
 	if s.users.Add(-1) == 0 {
-		s.image.Free()
+		freeGuarded(s.image)
 	}
 }
 
@@ -59,12 +59,12 @@ func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
 	}
 	g := &guest{
 		instance: instance, from: from,
-		fuel: instance.Global(meter.ExportFuel), refused: instance.Global(meter.ExportRefused),
+		fuel: globalGuarded(instance, meter.ExportFuel), refused: globalGuarded(instance, meter.ExportRefused),
 		saved: make([]Global, len(m.globals)),
 	}
 	missing := g.fuel == nil || g.refused == nil
 	for i, saved := range m.globals {
-		g.saved[i] = instance.Global(saved.Export)
+		g.saved[i] = globalGuarded(instance, saved.Export)
 		missing = missing || g.saved[i] == nil
 	}
 	if missing {
@@ -73,7 +73,10 @@ func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
 	}
 	if from != nil {
 		g.slept = from.slept
-		g.set(from)
+		if err := g.set(from); err != nil {
+			g.close()
+			return nil, err
+		}
 	}
 	return g, nil
 }
@@ -85,12 +88,18 @@ func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*gues
 	if err != nil {
 		return nil, c.failedIn(stageInstance, nil, err)
 	}
-	c.tank.fill(g.fuel, until, 0)
+	err = c.tank.fill(g.fuel, until, 0)
+	stage := stageInstance
 	for _, export := range m.starts {
-		if _, err := callGuarded(ctx, g.instance, export); err != nil {
-			defer g.close()
-			return nil, c.failedIn(stages[export], g, err)
+		if err != nil {
+			break
 		}
+		stage = stages[export]
+		_, err = callGuarded(ctx, g.instance, export)
+	}
+	if err != nil {
+		defer g.close()
+		return nil, c.failedIn(stage, g, err)
 	}
 	c.output, c.hasOutput = nil, false
 	g.slept = c.clock.slept
@@ -115,17 +124,20 @@ func (g *guest) call(ctx context.Context, c *call, export string, args ...uint64
 // capture freezes the state, which the guest is put back to from then on. The
 // caller has the one use of it.
 func (g *guest) capture() (*snapshot, error) {
-	image, err := captureGuarded(g.instance)
+	s := &snapshot{globals: make([]uint64, len(g.saved)), slept: g.slept}
+	s.users.Store(1)
+	err := g.get(s)
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{image: image, globals: make([]uint64, len(g.saved)), slept: g.slept}
-	s.users.Store(1)
-	for i, global := range g.saved {
-		s.globals[i] = global.Get()
+	if s.image, err = captureGuarded(g.instance); err != nil {
+		return nil, err
+	}
+	if err := g.set(s); err != nil {
+		s.release()
+		return nil, err
 	}
 	g.from = s
-	g.set(s)
 	return s, nil
 }
 
@@ -135,16 +147,31 @@ func (g *guest) restore() error {
 	if err := restoreGuarded(g.instance); err != nil {
 		return err
 	}
-	g.set(g.from)
+	return g.set(g.from)
+}
+
+// get notes the globals as they are.
+func (g *guest) get(s *snapshot) (err error) {
+	defer recoverFault(&err)
+	for i, global := range g.saved {
+		s.globals[i] = global.Get()
+	}
 	return nil
 }
 
 // set sets the globals as they were. The fuel is set by every run.
-func (g *guest) set(s *snapshot) {
+func (g *guest) set(s *snapshot) (err error) {
+	defer recoverFault(&err)
 	for i, global := range g.saved {
 		global.Set(s.globals[i])
 	}
 	g.refused.Set(0)
+	return nil
+}
+
+// wasRefused reports whether growth was refused to the guest in this call.
+func (g *guest) wasRefused() bool {
+	return guarded(0, g.refused.Get) != 0
 }
 
 // close frees the instance. It must not be running.

@@ -42,7 +42,7 @@ const (
 func (r *Runtime) codeKey(digest [sha256.Size]byte, limits Limits) [sha256.Size]byte {
 	engine := ""
 	if r.keeper != nil {
-		engine = r.keeper.CodeKey()
+		engine = guarded("", r.keeper.CodeKey)
 	}
 	return codeKey(meter.Version, engine, digest, rewriteOptions(limits))
 }

@@ -118,7 +118,7 @@ func (r *Runtime) load(ctx context.Context, wasm []byte, o ModuleOptions) (*Modu
 		}
 		m.uninitialized = exports[abi.ExportStart] && !exports[abi.ExportInitialize]
 	}
-	way, why := reset(flavour, rewritten, r.engine.Reset())
+	way, why := reset(flavour, rewritten, guarded(memory.Fresh, r.engine.Reset))
 	if way != memory.Fresh {
 		m.globals = rewritten.Globals
 	}

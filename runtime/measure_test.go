@@ -18,7 +18,9 @@ func Measured(m *Module, inv abi.Invocation) (output []byte, fuel int64, err err
 	if err != nil {
 		return nil, 0, err
 	}
-	c.tank.fill(g.fuel, until, m.limits.Fuel)
+	if err := c.tank.fill(g.fuel, until, m.limits.Fuel); err != nil {
+		panic(err)
+	}
 	err = m.enact(ctx, c, g)
 	fuel = c.tank.spent + c.tank.given - int64(g.fuel.Get())
 	m.giveBack(g, err == nil)

@@ -76,7 +76,7 @@ func New(engine Engine, options ...Option) *Runtime {
 	for _, option := range options {
 		option(r)
 	}
-	if k, ok := engine.(Keeper); ok && r.cache != nil && k.CodeKey() != "" {
+	if k, ok := engine.(Keeper); ok && r.cache != nil && guarded("", k.CodeKey) != "" {
 		r.keeper = k
 	}
 	r.account.OnShortage(r.closeIdle)
@@ -101,7 +101,9 @@ func (r *Runtime) all() []*Module {
 }
 
 // Engine names the engine, for people: what it is and how it runs code.
-func (r *Runtime) Engine() string { return r.engine.Name() }
+func (r *Runtime) Engine() string {
+	return guarded("an engine that panics when it is asked for its name", r.engine.Name)
+}
 
 // ErrClosed is what [Runtime.Load] returns after [Runtime.Close].
 var ErrClosed = errors.New("the runtime is closed")
@@ -155,5 +157,5 @@ func (r *Runtime) Close(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	return r.engine.Close(ctx)
+	return closeEngineGuarded(ctx, r.engine)
 }

@@ -81,21 +81,26 @@ func (m *Module) capture(g *guest) error {
 // rehearse runs weir_warmup, or a made-up call of each interceptor and phase.
 func (m *Module) rehearse(g *guest) error {
 	all := within(warmupTime)
-	begin := func(input []byte, until deadline, budget int64) (context.Context, *call) {
+	begin := func(input []byte, until deadline, budget int64) (context.Context, *call, error) {
 		c := m.newRehearsal(input)
 		c.clock.slept = g.slept
-		c.tank.fill(g.fuel, until, budget)
-		return c.context(m.life), c
+		err := c.tank.fill(g.fuel, until, budget)
+		return c.context(m.life), c, err
 	}
 	if m.warmup {
-		ctx, c := begin(nil, all, 0)
-		err := g.call(ctx, c, abi.ExportWarmup)
+		ctx, c, err := begin(nil, all, 0)
+		if err == nil {
+			err = g.call(ctx, c, abi.ExportWarmup)
+		}
 		g.slept = c.clock.slept
 		return err
 	}
 	for _, inv := range m.rehearsals() {
-		ctx, c := begin(abi.AppendCall(nil, &inv), all.or(within(warmupCallTime)), m.limits.Fuel)
-		if err := m.enact(ctx, c, g); err != nil {
+		ctx, c, err := begin(abi.AppendCall(nil, &inv), all.or(within(warmupCallTime)), m.limits.Fuel)
+		if err == nil {
+			err = m.enact(ctx, c, g)
+		}
+		if err != nil {
 			return fmt.Errorf("%s, %s: %w", inv.Name, inv.Phase, err)
 		}
 		g.slept = c.clock.slept
