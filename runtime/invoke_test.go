@@ -85,36 +85,6 @@ func TestWhatAGuestIsGiven(t *testing.T) {
 	})
 }
 
-// secret_left_behind: nothing that a call writes is seen by the next.
-func TestEveryCallStartsPristine(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-		g := wt.NewReactor(wt.Validator("guard"))
-		global := g.Global(0)
-		g.Table(4)
-		nop := g.Func("", "")
-		g.Elements(0, nop)
-		leak := g.Answer(`{"result":{"valid":false,"severity":"error"}}`)
-		g.Invoke("",
-			// Look for what an earlier call left in memory, a global, a table or
-			// the size of memory.
-			wt.I32(200<<10), wt.Load(0),
-			wt.GlobalGet(global), wt.I32Add,
-			wt.I32(2), wt.TableGet0, wt.RefIsNull, wt.I32Eqz, wt.I32Add,
-			wt.MemorySize, wt.I32(4), wt.I32Sub, wt.I32Add,
-			wt.If(leak, wt.Return),
-			// Leave something behind.
-			wt.I32(200<<10), wt.I32(42), wt.Store(0),
-			wt.I32(42), wt.GlobalSet(global),
-			wt.I32(2), wt.RefFunc(nop), wt.TableSet0,
-			wt.I32(1), wt.MemoryGrow, wt.Drop,
-			g.Answer(`{"result":{"valid":true}}`))
-		m := load(t, r, g.Bytes())
-		for range 200 {
-			requireWorks(t, m, `{}`)
-		}
-	})
-}
-
 func TestTheLastOutputWins(t *testing.T) {
 	r := newRuntime(t, on{})
 	g := wt.NewReactor(wt.Validator("guard"))

@@ -102,32 +102,6 @@ func TestCloseOfTheRuntimeClosesModules(t *testing.T) {
 	require.NoError(t, r.Close(context.Background()))
 }
 
-// poisoned_payload: failures of some calls do not affect others, and nothing
-// counts them.
-func TestPoisonedPayloads(t *testing.T) {
-	r := newRuntime(t, on{})
-	m := load(t, r, guard(func(*wt.Reactor) []byte { return wt.Unreachable }))
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for range 500 {
-				_, err := invoke(m, misbehave)
-				if e := abi.AsError(err, "", ""); e == nil || e.Reason != abi.ReasonTrap {
-					t.Errorf("a poisoned call: %v", err)
-				}
-			}
-		})
-		wg.Go(func() {
-			for range 500 {
-				if _, err := invoke(m, `"fine"`); err != nil {
-					t.Errorf("another call: %v", err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // Invocations, loads and closes at once: every call ends with a result or one
 // of the reasons that fit, and nothing is left.
 func TestHammer(t *testing.T) {

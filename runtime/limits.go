@@ -64,7 +64,7 @@ func DefaultLimits() Limits {
 		TableElements: 100_000,
 		CallTime:      time.Second,
 		LoadTime:      10 * time.Second,
-		CompileTime:   time.Minute,
+		CompileTime:   2 * time.Minute,
 		InputBytes:    4 << 20,
 		OutputBytes:   4 << 20,
 		LogLines:      100,

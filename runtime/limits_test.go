@@ -182,22 +182,6 @@ func TestFaultsHaveReasons(t *testing.T) {
 	}
 }
 
-// deep_recursion: the host lives, and so does the module.
-func TestDeepRecursion(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-		g := wt.NewReactor(wt.Validator("guard"))
-		recursive := g.Func("I:I", "", wt.Get(0), wt.Get(0), wt.I64(1), wt.I64Add, wt.Call(3), wt.I64Add)
-		require.Equal(t, wt.Func(3), recursive)
-		g.Invoke("", takeInput(g), when('x', wt.I64(0), wt.Call(recursive), wt.Drop), g.Answer(`{"result":{"valid":true}}`))
-		m := load(t, r, g.Bytes())
-		for range 2 {
-			_, err := invoke(m, misbehave)
-			requireReason(t, abi.ReasonStack, err)
-			requireWorks(t, m, `"fine"`)
-		}
-	})
-}
-
 // A module can reach its limits exactly.
 func TestWhatLimitsAllow(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {

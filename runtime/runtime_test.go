@@ -30,6 +30,7 @@ func tryLoad(r *runtime.Runtime, wasm []byte, change ...func(*runtime.ModuleOpti
 	o := runtime.ModuleOptions{Name: "guest.wasm"}
 	o.Limits.CallTime = time.Minute // unless the test is about it
 	o.Limits.LoadTime = time.Minute
+	o.Limits.CompileTime = time.Hour
 	for _, f := range change {
 		f(&o)
 	}

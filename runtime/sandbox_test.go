@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
-	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -25,97 +24,6 @@ func settled(t testing.TB, m *runtime.Module) *runtime.Module {
 		t.Fatal("the warm-up does not end")
 	}
 	return m
-}
-
-// grew_during_call: growth ends with the call, and the host stays as small as it
-// was.
-func TestGrowthEndsWithTheCall(t *testing.T) {
-	for name, o := range ways() {
-		t.Run(name, func(t *testing.T) {
-			m := settled(t, load(t, newRuntime(t, o), guard(func(*wt.Reactor) []byte {
-				return wt.Seq(wt.I32(160), wt.MemoryGrow, wt.I32(4), wt.I32Ne, wt.If(wt.Unreachable),
-					wt.I32(10<<20), wt.I32(1), wt.Store(0), wt.I32(5<<20), wt.I32(1), wt.Store(0))
-			})))
-			n := calls(500, 10_000)
-			if o.reset == memory.PageScan && o.engine != "interpreter" {
-				n = 10_000
-			} else if o.reset == memory.Fresh {
-				n = 100
-			}
-			for range 100 {
-				requireWorks(t, m, misbehave)
-			}
-			goruntime.GC()
-			before := resident()
-			for range n {
-				requireWorks(t, m, misbehave)
-			}
-			goruntime.GC()
-			require.Less(t, resident(), before+64<<20)
-		})
-	}
-}
-
-// bomb is a module of n functions, each calling the next twice, without a loop.
-func bomb(n int) []byte {
-	r := wt.NewReactor(wt.Validator("guard"))
-	last := r.Func("", "")
-	for range n - 1 {
-		last = r.Func("", "", wt.Call(last), wt.Call(last))
-	}
-	r.Invoke("", takeInput(r), when('x', wt.Call(last)), r.Answer(`{"result":{"valid":true}}`))
-	return r.Bytes()
-}
-
-var memoryFill = []byte{0xfc, 11, 0}
-
-// What no engine stops by itself is stopped at its limit, by time and by fuel,
-// and the next call works. (How soon is measured by BenchmarkStopping.)
-func TestNothingOutlivesItsLimit(t *testing.T) {
-	fills := make([][]byte, 0, 400)
-	for range 400 {
-		fills = append(fills, wt.Seq(wt.I32(0), wt.I32(1), wt.I32(32<<20), memoryFill))
-	}
-	for name, wasm := range map[string][]byte{
-		"loop_free_bomb": bomb(33),
-		"tight_loop":     guard(func(*wt.Reactor) []byte { return endless }),
-		"big_fill": guard(func(*wt.Reactor) []byte {
-			return wt.Seq(wt.I32(510), wt.MemoryGrow, wt.Drop, wt.Seq(fills...))
-		}),
-		"bulk in a loop": guard(func(*wt.Reactor) []byte {
-			return wt.Loop(wt.I32(0), wt.I32(1), wt.I32(4*64<<10), memoryFill, wt.Br(0))
-		}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			onEveryEngine(t, func(t *testing.T, r *runtime.Runtime) {
-				m := settled(t, load(t, r, wasm, limited(func(l *runtime.Limits) { l.CallTime = stopAfter })))
-				for range 2 {
-					began := time.Now()
-					_, err := invoke(m, misbehave)
-					require.Equal(t, stopAfter, requireReason(t, abi.ReasonTimeout, err).Limit)
-					require.Less(t, time.Since(began), 5*time.Second)
-					requireWorks(t, m, `"fine"`)
-				}
-				m = settled(t, load(t, r, wasm, limited(func(l *runtime.Limits) { l.Fuel = 500_000 })))
-				for range 2 {
-					_, err := invoke(m, misbehave)
-					requireReason(t, abi.ReasonFuel, err)
-					requireWorks(t, m, `"fine"`)
-				}
-			})
-		})
-	}
-}
-
-// The garbage collector of the host goes on while guests loop.
-func TestGuestsDoNotHoldUpTheCollector(t *testing.T) {
-	r := newRuntime(t, on{})
-	b := newBlocker(t, r, runtime.Limits{Calls: 1, CallTime: time.Minute})
-	stop := b.block(t, 1)
-	for range 10 {
-		goruntime.GC()
-	}
-	requireReason(t, abi.ReasonCancelled, stop())
 }
 
 // A budget is spent by the same call on every engine, to the unit, whether the

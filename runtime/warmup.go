@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -48,10 +49,17 @@ func (m *Module) settle(g *guest) {
 		slog.String("module", m.name), slog.Any("cause", err), slog.Duration("tryAgainIn", m.renewal.failed()))
 }
 
+// errFull is the failure of a warm-up that has taken all the memory there is: a
+// call would have none.
+var errFull = errors.New("the guest was refused more memory in it, which every call would lack")
+
 // warm gives a guest whose state is to be captured: the one it was given, after
 // a warm-up, or a new one where that failed.
 func (m *Module) warm(g *guest) (*guest, error) {
 	err := m.rehearse(g)
+	if err == nil && g.wasRefused() {
+		err = errFull
+	}
 	if err == nil {
 		return g, nil
 	}

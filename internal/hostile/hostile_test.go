@@ -88,7 +88,7 @@ func (h *host) try(wasm []byte, limits runtime.Limits) (*runtime.Module, error) 
 	if limits.LoadTime == 0 {
 		limits.LoadTime = time.Minute
 	}
-	limits.CallTime = time.Minute // the host is busy
+	limits.CallTime, limits.CompileTime = time.Minute, time.Hour // the host is busy
 	return h.Load(context.Background(), wasm, runtime.ModuleOptions{Name: "guest.wasm", Limits: limits})
 }
 
