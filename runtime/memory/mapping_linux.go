@@ -69,7 +69,8 @@ type mapping struct {
 	reserved  uint64 // bytes of addresses
 	committed uint64 // readable and writable up to here
 	find      find
-	restored  int // since private pages were last given back
+	restored  int    // since private pages were last given back
+	first     uint64 // pages that were private after the first call since
 	regions   [64]region
 	entries   [1024]byte // of /proc/self/pagemap
 }
@@ -186,13 +187,17 @@ func (m *mapping) attach(image *Image) error {
 	return nil
 }
 
-// Pages that were once written stay private, and each scan finds them again. So
-// that one call which wrote a lot does not slow down all later ones, they are
-// given back now and then, and at once when there are very many.
+// Pages that were once written stay private, and each scan finds them again, to be
+// copied. So that one call which wrote a lot does not slow down all later ones, all
+// are given back now and then: after some calls if the calls have written more pages
+// together than the first of them had, after many calls anyway, since that one may have been
+// the large one, and at once when there are very many. A page that is given back costs
+// the next call that writes to it a fault, which is as much as some copies.
 const (
-	manyPages     = 256           // 1 MiB: worth giving back
-	restoresAfter = 64            // but not more often than this
-	tooManyPages  = 16 * 1024 / 4 // 16 MiB
+	morePages      = 8 // worth giving back
+	restoresAfter  = 16
+	restoresAtMost = 64
+	tooManyPages   = 16 * 1024 / 4 // 16 MiB
 )
 
 func (m *mapping) restore(image *Image, high uint64) error {
@@ -214,8 +219,11 @@ func (m *mapping) restore(image *Image, high uint64) error {
 	}); err != nil {
 		return err
 	}
-	m.restored++
-	if pages > tooManyPages || pages > manyPages && m.restored >= restoresAfter {
+	if m.restored++; m.restored == 1 {
+		m.first = pages
+	}
+	more := m.restored >= restoresAfter && pages > m.first+morePages
+	if pages > tooManyPages || more || m.restored >= restoresAtMost {
 		m.restored = 0
 		return unix.Madvise(m.bytes(0, size), unix.MADV_DONTNEED)
 	}
