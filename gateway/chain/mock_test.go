@@ -24,13 +24,13 @@ var (
 	priority, hint, hooks    = mockhost.Priority, mockhost.Hint, mockhost.Hooks
 	compat                   = mockhost.Compat
 
-	pass, reject    = mockhost.Pass, mockhost.Reject
-	verdict         = mockhost.Verdict
-	tag, unmodified = mockhost.Tag, mockhost.Unmodified
-	recorded        = mockhost.Recorded
-	broken, hangs   = mockhost.Broken, mockhost.Hang
-	after, deaf     = mockhost.After, mockhost.Deaf
-	twisted, echo   = mockhost.Twisted, mockhost.Echo
+	pass, reject      = mockhost.Pass, mockhost.Reject
+	verdict           = mockhost.Verdict
+	tag, unmodified   = mockhost.Tag, mockhost.Unmodified
+	replace, recorded = mockhost.Replace, mockhost.Recorded
+	broken, hangs     = mockhost.Broken, mockhost.Hang
+	after, deaf       = mockhost.After, mockhost.Deaf
+	twisted, echo     = mockhost.Twisted, mockhost.Echo
 )
 
 // promptMock is a mock that may be called inline.

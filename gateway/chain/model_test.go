@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/conformance/mockhost"
 )
 
 var (
-	scenarioCount = flag.Int("chain.scenarios", 2000, "how many random scenarios TestModel runs")
+	scenarioCount = flag.Int("chain.scenarios", 5000, "how many random scenarios TestModel runs")
 	scenarioSeed  = flag.Uint64("chain.seed", 0, "the one seed that TestModel runs, 0 for all")
 )
 
@@ -40,7 +42,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("outcomes: %v", seen)
-	if *scenarioCount >= 2000 {
+	if *scenarioCount >= 5000 {
 		for _, status := range []abi.Status{abi.StatusSuccess, abi.StatusValidationFailed, abi.StatusMutationFailed, abi.StatusInterceptorFailed, abi.StatusTimeout, abi.StatusDiscoveryFailed, abi.StatusCancelled} {
 			require.Greater(t, seen[status], 20, "hardly any scenario ends as %s", status)
 		}
@@ -51,6 +53,7 @@ func TestModel(t *testing.T) {
 type story struct {
 	hosts     []*actor
 	entries   []Entry
+	event     string
 	phase     abi.Phase
 	direction abi.Direction
 	version   string
@@ -68,9 +71,14 @@ type actor struct {
 // role is a descriptor and a script.
 type role struct {
 	abi.Descriptor
-	does  string        // good, reject, warn, unknown, trap, liar, other type, panic, hang, deaf
+	does  string        // good, or one of misbehaviours
 	delay time.Duration // before it does so
 }
+
+// misbehaviours are what a role may do instead of what it is for. Those that its
+// type does not know count as good.
+var misbehaviours = []string{"reject", "warn", "info", "unknown", "valid error", "unmodified", "same bytes", "trap", "drop", "panic",
+	"liar", "no object", "other type", "other phase", "other name", "hang", "deaf"}
 
 const never = time.Duration(math.MaxInt64)
 
@@ -97,6 +105,8 @@ type ending struct {
 	calls   string
 	aborted string
 	took    time.Duration
+	found   Summary
+	sunk    string // name=effect of each sink as told afterwards, sorted
 }
 
 func invent(r *rand.Rand) *story {
@@ -129,7 +139,7 @@ func invent(r *rand.Rand) *story {
 			return abi.PriorityHint{}
 		}
 	}
-	s := &story{phase: abi.Phase(pick("request", "request", "response")), direction: abi.Direction(r.IntN(2)), version: pick("", "2025-11-25"), cancel: never}
+	s := &story{event: pick(abi.ToolsCall, abi.ToolsCall, abi.PromptsGet, "acme/thing"), phase: abi.Phase(pick("request", "request", "response")), direction: abi.Direction(r.IntN(2)), version: pick("", "2025-11-25"), cancel: never}
 	// No two moments of a story coincide: delays are multiples of 10 ms,
 	// timeouts end in 3, the deadline in 5, and the requester leaves at a 7.
 	s.deadline = time.Duration(r.IntN(12)*10+45) * time.Millisecond
@@ -139,7 +149,7 @@ func invent(r *rand.Rand) *story {
 	for _, name := range []string{"h", "i", "j"}[:1+r.IntN(3)] {
 		a := &actor{name: name, down: chance(4), open: chance(50)}
 		for range r.IntN(5) {
-			d := abi.Descriptor{Name: names[r.IntN(len(names))], Type: abi.Type(pick("validation", "mutation", "mutation", "sink")),
+			d := abi.Descriptor{Name: names[r.IntN(len(names))], Type: abi.Type(pick("validation", "validation", "mutation", "mutation", "sink")),
 				Mode: abi.Active, Hooks: someHooks(), FailOpen: chance(35), PriorityHint: someHint()}
 			switch {
 			case chance(3):
@@ -149,10 +159,13 @@ func invent(r *rand.Rand) *story {
 			}
 			if chance(10) {
 				d.Compat = &abi.Compat{MinProtocol: pick("2025-06-18", "2026-07-28")}
+				if chance(30) {
+					d.Compat.MaxProtocol = pick(d.Compat.MinProtocol, "2026-07-28")
+				}
 			}
 			does := "good"
-			if chance(35) {
-				does = pick("reject", "warn", "unknown", "trap", "liar", "other type", "panic", "hang", "deaf")
+			if chance(45) {
+				does = pick(misbehaviours...)
 			}
 			a.cast = append(a.cast, role{d, does, time.Duration(r.IntN(4)*10) * time.Millisecond})
 		}
@@ -197,7 +210,7 @@ func invent(r *rand.Rand) *story {
 
 func (s *story) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, version %q, deadline %v, cancel %v\n", s.direction, s.phase, s.version, s.deadline, s.cancel)
+	fmt.Fprintf(&b, "%s: %s %s, version %q, deadline %v, cancel %v\n", s.event, s.direction, s.phase, s.version, s.deadline, s.cancel)
 	for _, h := range s.hosts {
 		fmt.Fprintf(&b, "host %s down=%v open=%v\n", h.name, h.down, h.open)
 		for _, c := range h.cast {
@@ -210,6 +223,9 @@ func (s *story) String() string {
 	}
 	return b.String()
 }
+
+// told is the payload of every story: good as params and as result of each event.
+const told = `{"name":"t","content":[],"messages":[]}`
 
 // perform plays the story with the package under test.
 func (s *story) perform(t *testing.T) ending {
@@ -226,38 +242,47 @@ func (s *story) perform(t *testing.T) ending {
 	}
 	policy, err := NewPolicy(s.entries)
 	require.NoError(t, err)
-	plan := NewPlan(listings(hosts, nil), policy, abi.ToolsCall, s.phase, s.direction, s.version)
+	plan := NewPlan(listings(hosts, nil), policy, s.event, s.phase, s.direction, s.version)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if s.cancel != never {
 		defer time.AfterFunc(s.cancel, cancel).Stop()
 	}
-	sinks := NewSinks(SinkOptions{})
+	var mu sync.Mutex
+	var sunk []string
+	sinks := NewSinks(SinkOptions{Observe: func(r SinkReport) {
+		mu.Lock()
+		defer mu.Unlock()
+		sunk = append(sunk, r.Name+"="+string(r.Effect))
+	}})
 	start := time.Now()
-	out := NewExecutor(Options{Sinks: sinks}).Execute(ctx, plan, Operation{Payload: json.RawMessage(`{"name":"t","content":[]}`), Timeout: s.deadline})
+	out := NewExecutor(Options{Sinks: sinks}).Execute(ctx, plan, Operation{Payload: json.RawMessage(told), Timeout: s.deadline})
 	took := time.Since(start)
 	require.NoError(t, sinks.Drain(t.Context()))
 	time.Sleep(time.Hour) // until deaf ones have ended
-	return ending{out.Status, string(out.FinalPayload), effects(&out), allCalls(hosts), aborted(&out), took}
+	slices.Sort(sunk)
+	return ending{out.Status, string(out.FinalPayload), effects(&out), allCalls(hosts), aborted(&out), took, out.Validation, strings.Join(sunk, " ")}
 }
 
 // script makes a behaviour of a role.
 func (c *role) script() behaviour {
 	good := map[abi.Type]behaviour{abi.Validation: pass, abi.Mutation: grow, abi.Sink: recorded}
 	then := good[c.Type]
+	verdicts := map[string]behaviour{"reject": reject, "warn": verdict(false, abi.SeverityWarn), "info": verdict(false, abi.SeverityInfo),
+		"unknown": verdict(false, "fatal"), "valid error": verdict(true, abi.SeverityError)}
+	mutations := map[string]behaviour{"unmodified": unmodified, "no object": replace(`[]`),
+		"same bytes": func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
+			r := echo(abi.Mutation, inv)
+			r.Modified, r.Payload = true, inv.Payload
+			return r, nil
+		}}
+	if does := verdicts[c.does]; does != nil && c.Type == abi.Validation {
+		then = does
+	}
+	if does := mutations[c.does]; does != nil && c.Type == abi.Mutation {
+		then = does
+	}
 	switch c.does {
-	case "reject":
-		if c.Type == abi.Validation {
-			then = reject
-		}
-	case "warn":
-		if c.Type == abi.Validation {
-			then = verdict(false, abi.SeverityWarn)
-		}
-	case "unknown":
-		if c.Type == abi.Validation {
-			then = verdict(false, "fatal")
-		}
 	case "trap":
 		then = broken
 	case "liar":
@@ -266,6 +291,14 @@ func (c *role) script() behaviour {
 		then = twisted(then, func(r *abi.Result) {
 			r.Type = map[abi.Type]abi.Type{abi.Validation: abi.Sink, abi.Mutation: abi.Validation, abi.Sink: abi.Mutation}[r.Type]
 		})
+	case "other phase":
+		then = twisted(then, func(r *abi.Result) {
+			r.Phase = map[abi.Phase]abi.Phase{abi.Request: abi.Response, abi.Response: abi.Request}[r.Phase]
+		})
+	case "other name":
+		then = twisted(then, func(r *abi.Result) { r.Interceptor += "x" })
+	case "drop":
+		then = mockhost.Drop
 	case "panic":
 		then = func(context.Context, abi.Invocation) (abi.Result, error) { panic("boom") }
 	case "hang":
@@ -395,16 +428,17 @@ func (s *story) settle(c role, shown, host string, place int, at func(rank int, 
 	if narrow != nil && !narrow.Hooks.Within(c.Hooks) {
 		p.refused = true
 	}
-	p.compatible = c.Compat == nil || s.version == "" || s.version >= c.Compat.MinProtocol
-	p.chosen = c.Hooks.Match(abi.ToolsCall, s.phase) && p.compatible && !p.out &&
-		(p.refused || narrow == nil || narrow.Hooks.Match(abi.ToolsCall, s.phase))
+	p.compatible = c.Compat == nil || s.version == "" ||
+		s.version >= c.Compat.MinProtocol && (c.Compat.MaxProtocol == "" || s.version <= c.Compat.MaxProtocol)
+	p.chosen = c.Hooks.Match(s.event, s.phase) && p.compatible && !p.out &&
+		(p.refused || narrow == nil || narrow.Hooks.Match(s.event, s.phase))
 	return p
 }
 
 // unmet finds the first requirement that is not met.
 func (s *story) unmet(parts []part) string {
 	for _, e := range s.entries {
-		if !e.Required || e.Hooks != nil && !e.Hooks.Match(abi.ToolsCall, s.phase) {
+		if !e.Required || e.Hooks != nil && !e.Hooks.Match(s.event, s.phase) {
 			continue
 		}
 		name := e.Interceptor
@@ -446,9 +480,9 @@ func (s *story) unmet(parts []part) string {
 // play runs the passes on a clock of its own.
 func (s *story) play(parts []part) ending {
 	clock := time.Duration(0)
-	payload := `{"name":"t","content":[]}`
+	payload := told
 	end := ending{status: abi.StatusSuccess}
-	var effects, calls []string
+	var effects, calls, sunk []string
 	block := func(p part, status abi.Status, reason string) {
 		if end.status == abi.StatusSuccess {
 			end.status, end.aborted = status, p.shown+":"+reason
@@ -477,10 +511,14 @@ func (s *story) play(parts []part) ending {
 		switch at = clock + p.delay; p.does {
 		case "trap":
 			return "trap", at
-		case "panic":
+		case "panic", "drop":
 			return "unavailable", at
-		case "liar", "other type":
+		case "liar", "other type", "other phase", "other name":
 			return "bad_output", at
+		case "no object":
+			if p.Type == abi.Mutation {
+				return "bad_output", at
+			}
 		}
 		return "", at
 	}
@@ -518,8 +556,11 @@ func (s *story) play(parts []part) ending {
 			switch {
 			case reason != "":
 				effect = failure(p, reason, at)
+			case p.does == "unmodified":
+				effect = "passed"
 			case p.mode == abi.Audit:
 				effect = "audited"
+			case p.does == "same bytes":
 			default:
 				payload = strings.Replace(payload, `","content"`, "+"+p.Name+`","content"`, 1)
 			}
@@ -542,6 +583,16 @@ func (s *story) play(parts []part) ending {
 		stopped := gone()
 		for i, p := range wave {
 			effect := "passed"
+			if reasons[i] == "" {
+				switch p.does {
+				case "reject", "unknown":
+					end.found.Errors++
+				case "warn":
+					end.found.Warnings++
+				case "info":
+					end.found.Infos++
+				}
+			}
 			switch {
 			case stopped && reasons[i] != "":
 				effect = "cancelled"
@@ -564,10 +615,25 @@ func (s *story) play(parts []part) ending {
 		for _, p := range inOrder(parts, abi.Sink) {
 			if p.refused {
 				effects = append(effects, p.shown+"=lost")
+				sunk = append(sunk, p.shown+"=lost")
 				continue
 			}
 			effects = append(effects, p.shown+"=started")
 			calls = append(calls, p.host+"/"+p.Name)
+			limit := p.timeout
+			if limit == 0 {
+				limit = 30 * time.Second
+			}
+			switch p.does {
+			case "trap", "drop", "panic", "liar", "other type", "other phase", "other name", "hang", "deaf":
+				sunk = append(sunk, p.shown+"=lost")
+			default:
+				if p.delay > limit {
+					sunk = append(sunk, p.shown+"=lost")
+				} else {
+					sunk = append(sunk, p.shown+"=recorded")
+				}
+			}
 		}
 	}
 	if s.direction == abi.Sending {
@@ -586,6 +652,8 @@ func (s *story) play(parts []part) ending {
 	} else {
 		end.effects = strings.ReplaceAll(end.effects, "=applied", "=discarded")
 	}
+	slices.Sort(sunk)
+	end.sunk = strings.Join(sunk, " ")
 	slices.Sort(calls)
 	for i := 0; i < len(calls); {
 		n := 1

@@ -97,10 +97,15 @@ func NewPlan(listings []Listing, policy *Policy, event string, phase abi.Phase, 
 			p.addUnavailable(l, err)
 			continue
 		}
+		own := len(p.leftOut)
 		for _, s := range l.Skipped {
 			p.leaveOut(LeftOut{Name: s.Name, Host: l.Host.Name(), Reason: Malformed, Detail: errText(s.Err)})
 		}
 		policy.offered(i, l, func(c *candidate) { p.consider(c, policy) }, p.leaveOut)
+		// Of one host and name there may be two, a copy and its refused namesake.
+		slices.SortFunc(p.leftOut[own:], func(a, b LeftOut) int {
+			return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Detail, b.Detail))
+		})
 	}
 	p.order()
 	if policy != nil {
