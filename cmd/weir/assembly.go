@@ -77,7 +77,8 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 	if err != nil {
 		return nil, usageError{err}
 	}
-	a := &assembly{policy: policy, mask: maskOf(file)}
+	a := &assembly{mask: maskOf(file)}
+	a.policy = policy.CheckConfigs(a.checkConfig)
 	if a.sandbox, err = newSandbox(std, log, file); err != nil {
 		return nil, err
 	}

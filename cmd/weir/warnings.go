@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/weir-mcp/weir/abi"
@@ -10,8 +11,9 @@ import (
 )
 
 // warnings says what is wrong with the policy as far as the lists tell, besides
-// entries that match nothing ([chain.Policy.Unmatched]): configurations that are
-// not of their interceptor's schema, with which every call would fail.
+// entries that match nothing ([chain.Policy.Unmatched]): what cannot run as it
+// says, hooks that widen or a config that is not of its schema, so that each call
+// fails.
 func (a *assembly) warnings(listings []chain.Listing, boundary config.Boundary) []string {
 	var all []string
 	type interceptor struct{ host, name string }
@@ -20,33 +22,23 @@ func (a *assembly) warnings(listings []chain.Listing, boundary config.Boundary) 
 		for _, phase := range []abi.Phase{abi.Request, abi.Response} {
 			for _, s := range a.plan(listings, boundary, event, phase).Steps() {
 				who := interceptor{s.Host, s.Name}
-				if s.Config.Value == nil || seen[who] {
+				if s.Refused == nil || seen[who] {
 					continue
 				}
 				seen[who] = true
-				if err := library.CheckConfig(descriptorOf(listings, &s), s.Config.Value); err != nil {
-					all = append(all, fmt.Sprintf("%s: the config of %s on %s is refused, so each of its calls fails: %s: %v",
-						s.Config.From.Source, s.Name, s.Host, err.Path, masked(a.mask, err.Cause)))
-				}
+				all = append(all, fmt.Sprintf("%s on %s is refused, so each of its calls fails: %v", s.Name, s.Host, s.Refused))
 			}
 		}
 	}
 	return all
 }
 
-// descriptorOf is the descriptor that a step was made of.
-func descriptorOf(listings []chain.Listing, s *chain.Step) *abi.Descriptor {
-	for i := range listings {
-		if listings[i].Host.Name() != s.Host {
-			continue
-		}
-		for j := range listings[i].Interceptors {
-			if d := &listings[i].Interceptors[j]; d.Name == s.Interceptor {
-				return d
-			}
-		}
+// checkConfig holds a config against the schema of its interceptor.
+func (a *assembly) checkConfig(d *abi.Descriptor, config json.RawMessage) error {
+	if err := library.CheckConfig(d, config); err != nil {
+		return masked(a.mask, err)
 	}
-	return &abi.Descriptor{Name: s.Interceptor}
+	return nil
 }
 
 func (a *assembly) plan(listings []chain.Listing, boundary config.Boundary, event string, phase abi.Phase) *chain.Plan {

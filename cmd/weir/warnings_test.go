@@ -27,8 +27,8 @@ func TestPlanWarnsOfConfigsAndOfEntriesThatMatchNothing(t *testing.T) {
 
 	bad := weir(t, "", "plan", "--config", write("  - {interceptor: guard, config: {deny: x}}\n  - {interceptor: gaurd, mode: audit}\n"))
 	require.Equal(t, exitDone, bad.code, bad.errors)
-	require.Contains(t, bad.out, "warning: "+filepath.Join(dir, "weir.yaml")+":5:")
-	require.Contains(t, bad.out, "the config of guard on local is refused")
+	require.Contains(t, bad.out, "warning: guard on local is refused, so each of its calls fails: its config in the entry at "+filepath.Join(dir, "weir.yaml")+":5:")
+	require.Contains(t, bad.out, "fails: its config in the entry at ")
 	require.Contains(t, bad.out, "gaurd")
 
 	good := weir(t, "", "plan", "--config", write("  - {interceptor: guard, config: {deny: [x]}}\n"))

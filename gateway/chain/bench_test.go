@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,11 +78,37 @@ func BenchmarkExecute(b *testing.B) {
 	}
 }
 
-// BenchmarkWave: 32 validators of 1 ms each cost about one.
+// BenchmarkWave is interceptors that take 1 ms each: mutators one after the
+// other, and a wave of validators as long as one of them.
 func BenchmarkWave(b *testing.B) {
-	for _, n := range []int{1, 32} {
-		b.Run(fmt.Sprintf("validators=%d/each=1ms", n), func(b *testing.B) {
-			benchmark(b, listed(&instant{name: "h", wait: time.Millisecond}, 0, n))
+	for _, r := range []struct{ mutators, validators int }{{0, 1}, {0, 32}, {1, 0}, {8, 0}, {8, 32}} {
+		b.Run(fmt.Sprintf("mutators=%d/validators=%d/each=1ms", r.mutators, r.validators), func(b *testing.B) {
+			benchmark(b, listed(promptInstant{&instant{name: "h", wait: time.Millisecond}}, r.mutators, r.validators))
+		})
+	}
+}
+
+func BenchmarkGoverns(b *testing.B) {
+	ls := listed(&instant{name: "h"}, 500, 500)
+	b.ReportAllocs()
+	for b.Loop() {
+		Governs(ls, nil, abi.Response, "2025-11-25")
+	}
+}
+
+// BenchmarkShape is the check of a mutated payload, besides the strict reading of
+// it.
+func BenchmarkShape(b *testing.B) {
+	for _, size := range []int{1 << 10, 100 << 10} {
+		payload := []byte(`{"name":"t","arguments":{"text":"` + strings.Repeat("x", size) + `"}}`)
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			b.SetBytes(int64(len(payload)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := checkShape(abi.ToolsCall, abi.Request, payload, payload); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

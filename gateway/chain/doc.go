@@ -38,6 +38,10 @@
 //     one at least must be listed, and none of them may be malformed, refused,
 //     disabled or left out by compat. An entry without a host can be met by
 //     any host, so name the host of a guard that matters.
+//   - A config that is not of its interceptor's schema is refused like hooks that
+//     widen, where the policy checks configs ([Policy.CheckConfigs]).
+//   - What was wrong with a payload before a mutation, and still is in the same
+//     way, such as `"arguments":null`, is no fault of the mutation.
 //   - `mode: audit` of a `*` entry passes over sinks, which have no audit mode.
 //   - An answer that arrives after the deadline of its invocation is a timeout,
 //     whatever it says.

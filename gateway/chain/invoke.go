@@ -37,10 +37,16 @@ type pending struct {
 	flight  *flight    // it runs on its own
 }
 
-// flight is shared with the goroutine on which a host runs.
+// flight is shared with the goroutine on which a host runs. It is one piece of
+// memory with all that the goroutine needs.
 type flight struct {
-	state atomic.Int32
-	done  chan answer
+	step *Step
+	inv  abi.Invocation
+	ctx  context.Context
+
+	state  atomic.Int32
+	done   chan struct{} // gets a value once it has landed
+	answer answer        // of one that has landed
 }
 
 // The states of a flight. Whoever leaves flying first decides.
@@ -59,7 +65,7 @@ func (x *Executor) begin(ctx context.Context, s *Step, inv abi.Invocation, limit
 		return p
 	}
 	if s.Refused != nil {
-		p.failure = abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, s.Refused)
+		p.failure = s.refusal(&inv)
 		return p
 	}
 	if own := s.Timeout.Value; own > 0 {
@@ -81,25 +87,35 @@ func (x *Executor) begin(ctx context.Context, s *Step, inv abi.Invocation, limit
 			fmt.Errorf("host %q has %d calls that did not end with their deadline", s.Host, x.left.limit))
 		return p
 	}
-	f := &flight{done: make(chan answer, 1)}
-	p.flight = f
-	go x.fly(f, p.ctx, s, p.inv)
+	p.flight = &flight{step: s, inv: p.inv, ctx: p.ctx, done: make(chan struct{}, 1)}
+	go x.fly(p.flight)
 	return p
+}
+
+// refusal is the failure of a step that cannot run as policy wants.
+func (s *Step) refusal(inv *abi.Invocation) *abi.Error {
+	reason := abi.ReasonUnavailable
+	if e, ok := errors.AsType[*abi.Error](s.Refused); ok && e != nil {
+		reason = e.Reason
+	}
+	return abi.Failed(inv.Name, inv.Phase, reason, s.Refused)
 }
 
 // fly calls the host and lands, unless it was abandoned meanwhile. It lands
 // even if the host ends the goroutine.
-func (x *Executor) fly(f *flight, ctx context.Context, s *Step, inv abi.Invocation) {
-	a := answer{err: errors.New("the host ended its goroutine")}
+func (x *Executor) fly(f *flight) {
+	f.answer.err = errGoexit
 	defer func() {
 		if f.state.CompareAndSwap(flying, landed) {
-			f.done <- a
+			f.done <- struct{}{}
 		} else {
-			x.left.remove(s.Host)
+			x.left.remove(f.step.Host)
 		}
 	}()
-	a = callHost(ctx, s.host, inv)
+	f.answer = callHost(f.ctx, f.step.host, f.inv)
 }
+
+var errGoexit = errors.New("the host ended its goroutine")
 
 // callHost calls a host and turns a panic into a failure.
 func callHost(ctx context.Context, h Host, inv abi.Invocation) (a answer) {
@@ -147,8 +163,8 @@ func (x *Executor) await(p *pending) (*answer, bool) {
 	}
 	f := p.flight
 	select {
-	case a := <-f.done:
-		return &a, true
+	case <-f.done:
+		return &f.answer, true
 	case <-p.ctx.Done():
 	}
 	x.left.add(p.step.Host)
@@ -156,8 +172,8 @@ func (x *Executor) await(p *pending) (*answer, bool) {
 		return nil, false
 	}
 	x.left.remove(p.step.Host)
-	a := <-f.done
-	return &a, true
+	<-f.done
+	return &f.answer, true
 }
 
 // judge says why an answer is a failure, or nil.

@@ -135,6 +135,9 @@ func hooked(listings []Listing, event string, phase abi.Phase) (n int) {
 // take must not keep the candidate.
 func (p *Policy) offered(index int, l *Listing, take func(*candidate), leave func(LeftOut)) {
 	c := candidate{host: l.Host, hostName: l.Host.Name(), hostIndex: index}
+	if p != nil {
+		c.configs = p.configs
+	}
 	seen := make(map[string]struct{}, len(l.Interceptors))
 	for j := range l.Interceptors {
 		d := &l.Interceptors[j]
@@ -234,6 +237,7 @@ type candidate struct {
 	rules     rules
 	alias     *alias // the entry that makes the copy, nil for an original
 	clash     *alias // a copy that bears the name of this listed interceptor
+	configs   *configCheck
 }
 
 // refuse says why the candidate cannot run as policy wants, or nil.
@@ -241,7 +245,10 @@ func (c *candidate) refuse() error {
 	if c.clash != nil {
 		return fmt.Errorf("the entry at %s gives its name to a copy; rename one of them", c.clash.source)
 	}
-	return c.rules.refuse(c.d)
+	if err := c.rules.refuse(c.d); err != nil {
+		return err
+	}
+	return c.configs.refuse(c.d, c.rules.config())
 }
 
 // exclude says why the candidate has no part in the plan of any event, or

@@ -173,6 +173,7 @@ type Policy struct {
 	names    map[string]*alias   // by the copy's name
 	required []requirement
 	targets  []target // of all entries, in their order
+	configs  *configCheck
 }
 
 // NewPolicy checks entries and makes a policy of them. It refuses all that can

@@ -152,7 +152,7 @@ func (r *requirement) lacks(policy *Policy, host string, d *abi.Descriptor, prot
 	if err := wellFormed(d); err != nil {
 		return BadDescriptor, err.Error()
 	}
-	c := candidate{d: d, name: r.name}
+	c := candidate{d: d, name: r.name, configs: policy.configs}
 	if r.alias != nil {
 		c.rules = policy.forCopy(r.alias, host)
 	} else {

@@ -122,6 +122,10 @@ func (rs *rules) hooks() member[abi.Hooks] {
 	return pick(rs.all(), func(r *rule) *member[abi.Hooks] { return &r.hooks })
 }
 
+func (rs *rules) config() member[config] {
+	return pick(rs.all(), func(r *rule) *member[config] { return &r.config })
+}
+
 // mode leaves out what a `*` entry says where the interceptor is a sink: sinks
 // have no mode, and "audit everything" is no reason to refuse them.
 func (rs *rules) mode(typ abi.Type) member[abi.Mode] {
@@ -154,7 +158,7 @@ func (rs *rules) resolve(d *abi.Descriptor, phase abi.Phase) Settings {
 		s.Priority = Setting[int32]{m.value.For(phase), From{FromPolicy, m.source}}
 	}
 	override(&s.Timeout, pick(all, func(r *rule) *member[time.Duration] { return &r.timeout }))
-	if m := pick(all, func(r *rule) *member[config] { return &r.config }); m.set {
+	if m := rs.config(); m.set {
 		s.Config = Setting[json.RawMessage]{m.value.value, From{FromPolicy, m.source}}
 		s.ConfigShown = m.value.shown
 	}

@@ -161,7 +161,7 @@ func (x *Executor) startSink(ctx context.Context, plan *Plan, step *Step, inv ab
 	key := sinkKey{step.Host, step.Name}
 	var failure *abi.Error
 	if step.Refused != nil {
-		failure = abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, step.Refused)
+		failure = step.refusal(&inv)
 	} else if err := s.admit(key); err != nil {
 		failure = abi.Failed(inv.Name, inv.Phase, abi.ReasonBusy, err)
 	}
