@@ -15,7 +15,8 @@ import (
 func TestLimitsReachTheSandbox(t *testing.T) {
 	require.Equal(t, runtime.DefaultLimits(), limitsOf(config.Limits{}))
 	require.Equal(t, runtime.Limits{
-		ModuleBytes: 1, Memory: 2, TableElements: 3, CallTime: 4 * time.Second, LoadTime: 5 * time.Second, Fuel: 6,
+		ModuleBytes: 1, Memory: 2, TableElements: 3, CallTime: 4 * time.Second, LoadTime: 5 * time.Second,
+		CompileTime: runtime.DefaultLimits().CompileTime, Fuel: 6,
 		InputBytes: 7, OutputBytes: 8, LogLines: 9, LogLineBytes: 10, Calls: 11, Queue: 12,
 	}, limitsOf(config.Limits{
 		Module: 1, Memory: 2, Table: 3, Timeout: 4 * time.Second, Load: 5 * time.Second, Fuel: 6,
