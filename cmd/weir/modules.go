@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -81,7 +80,7 @@ func (s *sandbox) options(host *config.Host, entries []library.Entry) library.Op
 		Pins:      pinsOf(host),
 		Trust:     s.trust,
 		Logger:    s.log,
-		FileBytes: cmp.Or(largestFile(host), runtime.DefaultLimits().ModuleBytes),
+		FileBytes: largestFile(host),
 	}
 }
 
@@ -145,12 +144,12 @@ func set[T comparable](to *T, value T) {
 	}
 }
 
-// largestFile is the highest of a host's module size limits, 0 when none is
-// set; the runtime then holds each file to its own.
+// largestFile is the highest of the limits that a host's module files have; the
+// runtime then holds each file to its own.
 func largestFile(host *config.Host) int64 {
-	largest := host.Limits.Module
+	largest := limitsOf(host.Limits).ModuleBytes // of files that are not named
 	for _, file := range host.Files {
-		largest = max(largest, file.Limits.Over(host.Limits).Module)
+		largest = max(largest, limitsOf(file.Limits.Over(host.Limits)).ModuleBytes)
 	}
 	return largest
 }

@@ -24,3 +24,26 @@ func TestLimitsReachTheSandbox(t *testing.T) {
 	}))
 	require.Equal(t, 4*11, limitsOf(config.Limits{Calls: 11}).Queue, "the queue follows the calls")
 }
+
+// What is read of a file before its own limit is known is as much as any file of
+// the folder may have.
+func TestTheLargestFileOfAFolder(t *testing.T) {
+	const usual = 32 << 20
+	module := func(bytes int64) config.Limits { return config.Limits{Module: bytes} }
+	files := func(bytes int64) map[string]config.FileOptions {
+		return map[string]config.FileOptions{"a.wasm": {Limits: module(bytes)}}
+	}
+	for _, c := range []struct {
+		host config.Host
+		want int64
+	}{
+		{config.Host{}, usual},
+		{config.Host{Limits: module(100)}, 100},
+		{config.Host{Files: files(100)}, usual},
+		{config.Host{Files: files(usual + 1)}, usual + 1},
+		{config.Host{Limits: module(100), Files: files(50)}, 100},
+		{config.Host{Limits: module(100), Files: files(200)}, 200},
+	} {
+		require.Equal(t, c.want, largestFile(&c.host), "%+v", c.host)
+	}
+}
