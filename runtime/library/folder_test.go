@@ -180,8 +180,16 @@ func TestLastGoodVersionStays(t *testing.T) {
 	require.Equal(t, 1, f.loadsOf("a.wasm")-1)
 }
 
-// Field case half_copied_file.
-func TestHalfCopiedFile(t *testing.T) {
+// What users and reviewers of neighbouring systems reported of folders of modules,
+// each under its name.
+func TestFieldCases(t *testing.T) {
+	t.Run("half_copied_file", halfCopiedFile)
+	t.Run("half_copied_file, a real module", realModuleHalfCopied)
+	t.Run("hundred_at_once", hundredAtOnce)
+	t.Run("same_module_twice", sameModuleTwice)
+}
+
+func halfCopiedFile(t *testing.T) {
 	dir, f, book := t.TempDir(), newFakes(), &logbook.Book{}
 	whole := "serves slow " + "slower slowest"
 	f.delay = func(_ context.Context, _, text string) error {
@@ -214,8 +222,7 @@ func TestHalfCopiedFile(t *testing.T) {
 	require.NoError(t, file.Close())
 }
 
-// Field case same_module_twice.
-func TestSameModuleTwice(t *testing.T) {
+func sameModuleTwice(t *testing.T) {
 	dir, f := t.TempDir(), newFakes()
 	put(t, dir, "one.wasm", "serves a")
 	put(t, dir, "two.wasm", "serves a")

@@ -55,10 +55,18 @@ func (f *folder) refuse(k *file, err error) {
 		return
 	}
 	if !final {
-		k.retry = time.Now().Add(min(f.l.o.Retry<<min(k.failures, 20), maxRetry))
+		k.retry = time.Now().Add(pause(f.l.o.Retry, k.failures))
 	}
 	k.failures++
 	f.reconsider(k.name) // who had these bytes too may have waited for it
+}
+
+// pause is how long a file is left alone after so many failures before this one.
+func pause(first time.Duration, failures int) time.Duration {
+	for ; failures > 0 && first < maxRetry; failures-- {
+		first *= 2
+	}
+	return min(first, maxRetry)
 }
 
 // withoutDigits makes the complaints about two halves of one file equal.

