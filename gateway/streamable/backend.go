@@ -65,11 +65,15 @@ type pace struct {
 	// linger is how long a stream may stay open once its request is answered or
 	// cancelled.
 	linger time.Duration
+	// overtake is how long a cancellation waits for the server to begin with its
+	// answer: the two go over different connections, and it must not be there
+	// before the request it names.
+	overtake time.Duration
 	// farewell is how long the DELETE at the end may take.
 	farewell time.Duration
 }
 
-var usualPace = pace{retry: time.Second, maxRetry: time.Minute, accept: 30 * time.Second, linger: 2 * time.Second, farewell: 2 * time.Second}
+var usualPace = pace{retry: time.Second, maxRetry: time.Minute, accept: 30 * time.Second, linger: 2 * time.Second, overtake: 100 * time.Millisecond, farewell: 2 * time.Second}
 
 // Backend is the [relay.End] that leads to an MCP server over streamable HTTP.
 // It is one client of that server: at most one session.
@@ -221,7 +225,7 @@ func (b *Backend) deliver(i incoming) bool {
 // and initialize, has been accepted before the next one goes; a request has been
 // sent, but not answered.
 func (b *Backend) Write(message []byte) error {
-	if b.writeClosed {
+	if b.writeClosed || b.ctx.Err() != nil {
 		return relay.ErrClosed
 	}
 	m, err := wire.Read(bytes.Clone(message))
@@ -333,7 +337,7 @@ func (b *Backend) begin(out *outgoing) (*post, bool) {
 	if len(b.open) >= b.o.Open {
 		return nil, false
 	}
-	p := &post{outgoing: out, key: key, sent: make(chan struct{}), done: make(chan struct{})}
+	p := &post{outgoing: out, key: key, sent: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(b.ctx)
 	if v := mirror.Version(&out.Message); mirror.Applies(v) {
 		p.stateless = v
@@ -367,6 +371,16 @@ func (b *Backend) tell(out *outgoing) {
 			// In the stateless era a request is cancelled by hanging up.
 			target.cancel()
 			return
+		}
+		if target != nil {
+			late := time.NewTimer(b.pace.overtake)
+			defer late.Stop()
+			select {
+			case <-target.begun:
+			case <-target.done:
+			case <-late.C:
+			case <-b.ctx.Done():
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, b.pace.accept)

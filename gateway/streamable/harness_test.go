@@ -18,9 +18,7 @@ import (
 const patience = 20 * time.Second
 
 // quick is the pace of tests.
-//
-//lint:ignore U1000 for the tests of a backend that come next
-var quick = pace{retry: time.Millisecond, maxRetry: 20 * time.Millisecond, accept: patience, linger: 50 * time.Millisecond, farewell: patience}
+var quick = pace{retry: time.Millisecond, maxRetry: 20 * time.Millisecond, accept: patience, linger: 50 * time.Millisecond, overtake: patience, farewell: patience}
 
 // far is the test's side of a stdio client.
 type far struct {

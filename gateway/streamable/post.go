@@ -52,6 +52,7 @@ type post struct {
 	cancel    context.CancelFunc
 	sentOnce  sync.Once
 	sent      chan struct{} // closed when it has been written
+	begun     chan struct{} // closed when the server has begun to answer
 	done      chan struct{} // closed when nothing more comes
 	answered  bool
 }
@@ -129,6 +130,7 @@ func (b *Backend) ask(p *post) {
 		}
 		return
 	}
+	close(p.begun)
 	defer r.Body.Close()
 	if r.StatusCode < 200 || r.StatusCode > 299 {
 		b.refused(p, r)
