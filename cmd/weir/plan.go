@@ -26,7 +26,7 @@ const planTime = 15 * time.Second
 
 func newPlan(std streams) *cobra.Command {
 	var flags chainFlags
-	var event, phase string
+	var event, phase, protocol string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "plan",
@@ -49,6 +49,11 @@ func newPlan(std streams) *cobra.Command {
 			if phase != "" && !abi.Phase(phase).Valid() {
 				return usagef("--phase %q is neither request nor response", phase)
 			}
+			if protocol != "" {
+				if _, err := time.Parse(time.DateOnly, protocol); err != nil {
+					return usagef("--protocol %q is no protocol version such as 2025-11-25", protocol)
+				}
+			}
 			file, err := flags.load(config.Flags{})
 			if err != nil {
 				return err
@@ -56,7 +61,7 @@ func newPlan(std streams) *cobra.Command {
 			if len(file.Hosts) == 0 {
 				return usagef("no hosts: give --hosts DIR|URL or a --config with hosts")
 			}
-			p, err := plansOf(cmd.Context(), std, file, event, abi.Phase(phase))
+			p, err := plansOf(cmd.Context(), std, file, event, abi.Phase(phase), protocol)
 			if err != nil {
 				return err
 			}
@@ -69,6 +74,7 @@ func newPlan(std streams) *cobra.Command {
 	flags.add(cmd)
 	cmd.Flags().StringVar(&event, "event", "", "only this event")
 	cmd.Flags().StringVar(&phase, "phase", "", "only this phase: request or response")
+	cmd.Flags().StringVar(&protocol, "protocol", "", "the plans of sessions that negotiate this protocol version, such as 2025-11-25;\nwithout it, an interceptor's own range leaves nothing out")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -86,7 +92,7 @@ type planned struct {
 
 // plansOf makes the plans of all events in question, those that do nothing left
 // out unless they were asked for by name.
-func plansOf(ctx context.Context, std streams, file *config.File, event string, phase abi.Phase) (*planned, error) {
+func plansOf(ctx context.Context, std streams, file *config.File, event string, phase abi.Phase, protocol string) (*planned, error) {
 	a, err := assemble(ctx, std, newMaskedLogger(std.err, slog.LevelWarn, maskOf(file)), file)
 	if err != nil {
 		return nil, err
@@ -107,7 +113,7 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 			if phase != "" && p != phase {
 				continue
 			}
-			plan := a.plan(listings, file.Boundary, e, p)
+			plan := chain.NewPlan(listings, a.policy, e, p, directionOf(file.Boundary, e, p), protocol)
 			idle.see(plan)
 			if event != "" || !plan.Empty() {
 				all.Plans = append(all.Plans, plan)
@@ -298,6 +304,12 @@ func settingsOf(s *chain.Step, plan *chain.Plan) []origin {
 			i = len(all) - 1
 		}
 		all[i].texts = append(all[i].texts, text)
+	}
+	author := chain.From{Origin: chain.FromAuthor}
+	if c := s.Compat; c != nil && c.MaxProtocol == "" {
+		add(author, "from protocol "+c.MinProtocol+" on")
+	} else if c != nil {
+		add(author, "for protocol "+c.MinProtocol+" to "+c.MaxProtocol)
 	}
 	add(s.Mode.From, string(s.Mode.Value))
 	if s.Type != abi.Sink { // which blocks nothing, failing or not

@@ -88,6 +88,32 @@ func TestPlanShowsWhatIsInNoPlan(t *testing.T) {
 	require.True(t, strings.HasPrefix(o.out, "nothing is governed: no interceptor has a part in the plan of any event\n\nin no plan\n"), o.out)
 }
 
+// Without a protocol version nothing is left out by its author's range, which is
+// shown; with one it is, and the plan says why.
+func TestPlanOfAProtocolVersion(t *testing.T) {
+	dir := t.TempDir()
+	module := wasmtest.NewReactor(
+		abi.Descriptor{Name: "late", Type: abi.Validation, Hooks: abi.On(abi.Request, abi.ToolsCall), Compat: &abi.Compat{MinProtocol: "2026-07-28"}},
+		abi.Descriptor{Name: "early", Type: abi.Validation, Hooks: abi.On(abi.Request, abi.ToolsCall), Compat: &abi.Compat{MinProtocol: "2025-03-26", MaxProtocol: "2025-11-25"}},
+	)
+	module.Invoke("", module.Answer(`{"result":{"valid":true}}`))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.wasm"), module.Bytes(), 0o600))
+	o := weir(t, "", "plan", "--hosts", dir)
+	require.Contains(t, o.out, "author   for protocol 2025-03-26 to 2025-11-25, hooks tools/call\n")
+	require.Contains(t, o.out, "author   from protocol 2026-07-28 on, hooks tools/call\n")
+	require.NotContains(t, o.out, "left out")
+
+	o = weir(t, "", "plan", "--hosts", dir, "--protocol", "2025-11-25")
+	require.Contains(t, o.out, "1.  validation  early  on host1\n")
+	require.Contains(t, o.out, "left out  validation  late  on host1  compat: 2025-11-25 is negotiated, it is for 2026-07-28 and later\n")
+	o = weir(t, "", "plan", "--hosts", dir, "--protocol", "2026-07-28", "--json")
+	require.Contains(t, o.out, `"protocolVersion":"2026-07-28"`)
+	require.Contains(t, o.out, `"reason":"compat"`)
+	o = weir(t, "", "plan", "--hosts", dir, "--protocol", "latest")
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.errors, "2025-11-25")
+}
+
 // An entry that narrows a guard to what is no event switches it off.
 func TestPlanWarnsOfHooksThatMatchNoEvent(t *testing.T) {
 	o := weir(t, "", "plan", "--config", planFolder(t, "  - {interceptor: guard, hooks: [{events: [initialize, \"tasks/*\"], phase: request}]}\n"))

@@ -126,6 +126,12 @@ func (s *Step) appendJSON(dst []byte) []byte {
 	w.String("host", s.Host)
 	w.String("type", string(s.Type))
 	w.OptString("version", s.Version)
+	if s.Compat != nil {
+		w.Object("compat", func(w *wire.ObjectWriter) {
+			w.String("minProtocol", s.Compat.MinProtocol)
+			w.OptString("maxProtocol", s.Compat.MaxProtocol)
+		})
+	}
 	setting(&w, "mode", s.Mode.From, func(v *wire.ObjectWriter) { v.String("value", string(s.Mode.Value)) })
 	setting(&w, "failOpen", s.FailOpen.From, func(v *wire.ObjectWriter) { v.Bool("value", s.FailOpen.Value) })
 	setting(&w, "priority", s.Priority.From, func(v *wire.ObjectWriter) { v.Int("value", int(s.Priority.Value)) })

@@ -73,7 +73,7 @@ func TestPlanJSON(t *testing.T) {
 		{Interceptor: "wide", Hooks: abi.OnBoth("*"), Source: "weir.yaml:23:3"},
 		{Interceptor: "needed", Required: true, Source: "weir.yaml:24:3"},
 	},
-		host("local", validator("guard", pass, audit), mutator("redact", tag), validator("wide", pass, hooks(abi.On(abi.Request, abi.ToolsCall)), failOpen)),
+		host("local", validator("guard", pass, audit), mutator("redact", tag, compat("2025-06-18", "2026-07-28")), validator("wide", pass, hooks(abi.On(abi.Request, abi.ToolsCall)), failOpen)),
 		host("team", validator("noisy", pass), sink("later", recorded, compat("2026-07-28", ""))),
 		&mock{Label: "gone", Down: errors.New("connection refused"), FailOpen: true})
 	golden(t, "plan.json", p.AppendJSON(nil))

@@ -19,6 +19,8 @@ type Step struct {
 	Host    string
 	Type    abi.Type
 	Version string
+	// Compat is the range of protocol versions that the author made it for, or nil.
+	Compat *abi.Compat
 	Settings
 	// Refused says why the interceptor cannot run as policy wants. Such a step
 	// is never invoked: it fails under its own mode and failOpen.
@@ -282,7 +284,7 @@ func (p *Plan) consider(c *candidate, policy *Policy) {
 		return
 	}
 	p.steps = append(p.steps, Step{
-		Name: c.name, Interceptor: c.d.Name, Host: c.hostName, Type: c.d.Type, Version: c.d.Version,
+		Name: c.name, Interceptor: c.d.Name, Host: c.hostName, Type: c.d.Type, Version: c.d.Version, Compat: c.d.Compat,
 		Settings: c.rules.resolve(c.d, p.phase), Refused: refused, host: c.host, hostIndex: c.hostIndex,
 	})
 	s := &p.steps[len(p.steps)-1]

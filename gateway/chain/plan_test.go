@@ -339,11 +339,12 @@ func TestUnmatched(t *testing.T) {
 		{Interceptor: "*", Source: "f:7"},
 		{Interceptor: "skipped", Source: "f:8"},
 		{Interceptor: "filter", Source: "f:9"},
+		{Interceptor: "idle", Source: "f:10"},
 	})
 	require.NoError(t, err)
 	hosts := []*mock{
 		host("a", validator("v", pass), interceptor{Descriptor: abi.Descriptor{Name: "filter", Type: "filter", Hooks: abi.OnBoth("*")}}),
-		host("b", validator("x", pass)),
+		host("b", validator("x", pass), validator("idle", pass, hooks(abi.On(abi.Request, "initialize")))),
 	}
 	hosts[1].Bad = []string{`{"name":"skipped"}`}
 	require.Equal(t, []Unmatched{
@@ -354,12 +355,14 @@ func TestUnmatched(t *testing.T) {
 		{Source: "f:6", Target: `"*" on host "dead"`, Reason: Unlisted},
 		{Source: "f:8", Target: `"skipped"`, Reason: Unusable},
 		{Source: "f:9", Target: `"filter"`, Reason: Unusable},
+		{Source: "f:10", Target: `"idle"`, Reason: Idle},
 	}, policy.Unmatched(listings(hosts, nil)))
 
 	hosts = append(hosts, &mock{Label: "dead", Down: errors.New("down")})
 	list := policy.Unmatched(listings(hosts, nil))
 	require.Equal(t, `f:6: the entry for interceptor "*" on host "dead" matches nothing that any host lists so far`, list[4].String())
 	require.Equal(t, `f:8: the entry for interceptor "skipped" matches only what is listed with a descriptor that cannot be used so far`, list[5].String())
+	require.Equal(t, `f:10: the entry for interceptor "idle" matches only what hooks no event at all, so that it never runs so far`, list[7].String())
 	require.True(t, list[0].Pending, "the dead host may list it yet")
 	require.False(t, list[1].Pending, "the host that it names is there")
 	require.Empty(t, (*Policy)(nil).Unmatched(nil))

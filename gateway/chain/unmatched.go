@@ -7,17 +7,19 @@ import (
 	"github.com/weir-mcp/weir/abi"
 )
 
-// UnmatchedReason says why an entry of policy matches nothing.
+// UnmatchedReason says why an entry of policy matches nothing that could run.
 type UnmatchedReason string
 
-// The reasons, of which the first that holds is given.
+// The reasons.
 const (
 	NoEvent  UnmatchedReason = "no_event" // its hooks name nothing that is an event (protocol.md §1)
 	Unusable UnmatchedReason = "unusable" // what it addresses is listed, with a descriptor that cannot be used
 	Unlisted UnmatchedReason = "unlisted" // no host lists what it addresses
+	Idle     UnmatchedReason = "idle"     // what it addresses is listed, and hooks nothing that is an event
 )
 
-// Unmatched is an entry of policy that addresses nothing that is known.
+// Unmatched is an entry of policy that addresses nothing that is known and could
+// run.
 type Unmatched struct {
 	// Source is the [Entry.Source].
 	Source string
@@ -36,6 +38,8 @@ func (u Unmatched) String() string {
 		says = "has hooks that match no event at all, so that what it addresses never runs"
 	case Unusable:
 		says = "matches only what is listed with a descriptor that cannot be used"
+	case Idle:
+		says = "matches only what hooks no event at all, so that it never runs"
 	default:
 		says = "matches nothing that any host lists"
 	}
@@ -70,8 +74,11 @@ type target struct {
 
 // eventless reports whether hooks were meant to match and cannot.
 func eventless(hooks abi.Hooks) bool {
-	return slices.ContainsFunc(hooks, func(h abi.Hook) bool { return len(h.Events) > 0 }) &&
-		!someEvent(hooks, abi.Request) && !someEvent(hooks, abi.Response)
+	return slices.ContainsFunc(hooks, func(h abi.Hook) bool { return len(h.Events) > 0 }) && hooksNoEvent(hooks)
+}
+
+func hooksNoEvent(hooks abi.Hooks) bool {
+	return !someEvent(hooks, abi.Request) && !someEvent(hooks, abi.Response)
 }
 
 // unmatched says why the target matches nothing that is listed, or nothing, and
@@ -95,10 +102,14 @@ func (t *target) unmatched(listings []Listing) (reason UnmatchedReason, pending 
 			if t.interceptor != AnyInterceptor && t.interceptor != d.Name {
 				continue
 			}
-			if wellFormed(d) == nil {
+			switch {
+			case wellFormed(d) != nil:
+				reason = Unusable
+			case hooksNoEvent(d.Hooks):
+				reason = Idle
+			default:
 				return "", false
 			}
-			reason = Unusable
 		}
 		if slices.ContainsFunc(l.Skipped, func(s abi.Skipped) bool { return s.Name == t.interceptor && s.Name != "" }) {
 			reason = Unusable
