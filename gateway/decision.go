@@ -21,6 +21,10 @@ const longWord = 256
 
 func clip(s string) string { return wire.Clip(s, longWord) }
 
+// longError bounds why an interceptor has no result, in bytes. It is longer than a
+// word, since it ends with what a guest said last before it died.
+const longError = 8 << 10
+
 // logDecision writes the record of one governed phase: never a payload, and of
 // a request no more than what it is about.
 func (c *Chain) logDecision(op *Operation, out *Outcome) {
@@ -84,7 +88,7 @@ func (c *Chain) logSink(r chain.SinkReport) {
 		slog.String("event", clip(r.Event)), slog.String("phase", string(r.Phase)), slog.Float64("ms", ms(r.Duration)),
 	}
 	if r.Err != nil {
-		attrs = append(attrs, slog.String("error", clip(r.Err.Error())))
+		attrs = append(attrs, slog.String("error", wire.Clip(r.Err.Error(), longError)))
 	}
 	c.log.LogAttrs(context.Background(), slog.LevelWarn, "a sink did not record", attrs...)
 }
@@ -132,7 +136,7 @@ func (c *Chain) steps(out *Outcome) steps {
 			st.Mode = string(r.Mode)
 		}
 		if r.Err != nil {
-			st.Error = clip(r.Err.Error())
+			st.Error = wire.Clip(r.Err.Error(), longError)
 		}
 		if r.Result != nil {
 			st.Severity = clip(string(r.Result.Severity))

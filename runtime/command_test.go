@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,7 @@ func TestCommand(t *testing.T) {
 		misbehave func(m *wt.Module, f commandFuncs) []byte
 		limit     func(l *runtime.Limits)
 		reason    abi.Reason
+		payload   string // misbehave, if it is empty
 	}{
 		"exit 1":           {misbehave: func(_ *wt.Module, f commandFuncs) []byte { return wt.Seq(wt.I32(1), wt.Call(f.exit)) }, reason: abi.ReasonExit},
 		"exit 0, silently": {misbehave: func(_ *wt.Module, f commandFuncs) []byte { return wt.Seq(wt.I32(0), wt.Call(f.exit)) }, reason: abi.ReasonBadOutput},
@@ -68,6 +70,38 @@ func TestCommand(t *testing.T) {
 			misbehave: func(_ *wt.Module, f commandFuncs) []byte { return wt.Loop(f.put(1, 0, 4096), wt.Br(0)) },
 			limit:     func(l *runtime.Limits) { l.OutputBytes = 1 << 20 }, reason: abi.ReasonOutputTooLarge,
 		},
+		"endless, with a budget": {
+			misbehave: func(*wt.Module, commandFuncs) []byte { return endless },
+			limit:     func(l *runtime.Limits) { l.Fuel = 100_000 }, reason: abi.ReasonFuel,
+		},
+		"endless words on stderr": {
+			misbehave: func(_ *wt.Module, f commandFuncs) []byte { return wt.Loop(f.put(2, 0, 4096), wt.Br(0)) },
+			limit:     func(l *runtime.Limits) { l.CallTime = stopAfter }, reason: abi.ReasonTimeout,
+		},
+		"memory": {
+			misbehave: func(*wt.Module, commandFuncs) []byte { return tooMuchMemory(wt.Unreachable)(nil) },
+			limit:     func(l *runtime.Limits) { l.Memory = 1 << 20 }, reason: abi.ReasonMemory,
+		},
+		"table": {
+			misbehave: func(m *wt.Module, _ commandFuncs) []byte {
+				m.Table(1)
+				return wt.Seq(wt.RefNullFunc, wt.I32(100), wt.TableGrow0, wt.I32(-1), wt.I32Eq, wt.If(wt.Unreachable))
+			},
+			limit: func(l *runtime.Limits) { l.TableElements = 10 }, reason: abi.ReasonMemory,
+		},
+		"recursion": {
+			misbehave: func(m *wt.Module, _ commandFuncs) []byte {
+				self := m.NextFunc()
+				m.Func("I:I", "", wt.Get(0), wt.Get(0), wt.Call(self), wt.I64Add)
+				return wt.Seq(wt.I64(1), wt.Call(self), wt.Drop)
+			},
+			reason: abi.ReasonStack,
+		},
+		"a payload that is too large": {
+			misbehave: func(*wt.Module, commandFuncs) []byte { return wt.Unreachable },
+			limit:     func(l *runtime.Limits) { l.InputBytes = 6 }, reason: abi.ReasonPayloadTooLarge,
+			payload: `"xxxxxxx"`,
+		},
 		"something before the answer": {misbehave: func(_ *wt.Module, f commandFuncs) []byte { return f.put(1, 4096, 3) }, reason: abi.ReasonBadOutput},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +113,7 @@ func TestCommand(t *testing.T) {
 				}))
 				require.Equal(t, runtime.Command, m.Flavour())
 				requireWorks(t, m, `"fine"`)
-				_, err := invoke(m, misbehave)
+				_, err := invoke(m, cmp.Or(c.payload, misbehave))
 				requireReason(t, c.reason, err)
 				requireWorks(t, m, `"fine"`)
 			})

@@ -220,3 +220,27 @@ func TestBusyOverServe(t *testing.T) {
 	require.Equal(t, map[string]int{"timeout": 2, "busy": 2}, reasons, "one runs, one waits")
 	require.Contains(t, s.errs.String(), "1 calls run and 1 wait, which are the limits")
 }
+
+// What a guest says last before it dies is in the record of the gateway, too,
+// though its limit of lines has swallowed it.
+func TestLastWordsThroughTheGateway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := wt.NewReactor(wt.Validator("guard"))
+	flood := slices.Repeat(wt.Seq(wt.I32(1), r.Text("flood"), wt.Call(r.Log)), 150)
+	r.Invoke("", flood, wt.I32(3), r.Text("last word of guard"), wt.Call(r.Log), wt.Unreachable)
+	placeModule(t, dir, "guard", r.Bytes())
+	s := startRaw(t, gatewayCommand(t, fmt.Sprintf("hosts:\n  - {name: local, modules: %q}\n", dir), role(t, "backend", filepath.Join(t.TempDir(), "notes"))), clientReplies)
+	hello(s, "2025-06-18")
+	answer := s.call(rpc(1, abi.ToolsCall, toolParams("echo", `{"text":"hello"}`)))
+	require.Contains(t, answer, `"error"`)
+	require.NotContains(t, answer, "last word")
+	eventually(t, "the operator is told", func() bool {
+		for line := range strings.Lines(s.errs.String()) {
+			if strings.Contains(line, `"blocked"`) && strings.Contains(line, "unreachable") && strings.Contains(line, "last word of guard") {
+				return true
+			}
+		}
+		return false
+	})
+}
