@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,3 +115,40 @@ func (h *turns) Listings(context.Context) ([]chain.Listing, uint64) {
 	return []chain.Listing{h.listing}, h.version
 }
 func (*turns) Close(context.Context) error { return nil }
+
+// While lists change, nobody gets a plan with fewer interceptors than there were
+// before or are after.
+func TestPlansHammer(t *testing.T) {
+	s := words(watcher("a"), watcher("always"))
+	g, _ := newGateway(t, s, nil)
+	stop, changed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(changed)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				s.put(watcher(fmt.Sprint("a", i%3)), watcher("always"))
+			}
+		}
+	}()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 500 {
+				scope := relay.Scope{Event: fmt.Sprint("x/", j%20), Phase: abi.Request, ProtocolVersion: fmt.Sprintf("2025-11-%02d", 10+i)}
+				steps := g.Plan(t.Context(), scope).Steps()
+				if len(steps) != 2 || steps[1].Name != "always" {
+					t.Errorf("%v", steps)
+					return
+				}
+				g.Governs(relay.Scope{Phase: abi.Request, ProtocolVersion: scope.ProtocolVersion})
+				g.Unmatched()
+			}
+		})
+	}
+	all.Wait()
+	close(stop)
+	<-changed
+}

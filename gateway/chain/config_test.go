@@ -3,6 +3,8 @@ package chain
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +91,28 @@ func TestCheckedConfigsAreBounded(t *testing.T) {
 	}
 	require.Equal(t, 3*mostChecked, calls)
 	require.LessOrEqual(t, len(p.configs.known), mostChecked)
+}
+
+func TestCheckConfigsHammer(t *testing.T) {
+	p, err := NewPolicy([]Entry{{Interceptor: "*", Config: json.RawMessage(`{"deny":[]}`)}})
+	require.NoError(t, err)
+	p = p.CheckConfigs(func(d *abi.Descriptor, _ json.RawMessage) error {
+		if d.Name == "bad" {
+			return errors.New("bad")
+		}
+		return nil
+	})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 400 {
+				ls := listings([]*mock{host("h", validator(fmt.Sprint(i, j%300), pass), validator("bad", pass))}, nil)
+				plan := NewPlan(ls, p, abi.ToolsCall, abi.Request, abi.Sending, "")
+				if s := plan.Steps(); s[0].Refused != nil || s[1].Refused == nil {
+					t.Error("one answer is another's")
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -61,10 +61,11 @@ func TestOverHTTP(t *testing.T)          { overAll(t, HTTP) }
 func TestOverStatelessHTTP(t *testing.T) { overAll(t, StatelessHTTP) }
 
 // atOnce is how many cases run at the same time. They wait most of the time.
-const atOnce = 16
+const atOnce = 8
 
 func overAll(t *testing.T, over Transport) {
 	need.Short(t, "real processes and real time")
+	t.Parallel() // with the other transports
 	cases := make(chan Case)
 	var all sync.WaitGroup
 	for range atOnce {

@@ -2,7 +2,10 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
@@ -16,7 +19,7 @@ func Execution() []Case {
 	const inProcess = "it is about a host that is Go code"
 	half := second / 2
 	timeout := func(name string, d time.Duration) chain.Entry { return chain.Entry{Interceptor: name, Timeout: &d} }
-	return []Case{
+	return append([]Case{
 		{Name: "nobody", Hosts: one(), Status: abi.StatusSuccess},
 		{Name: "validators_see_all_mutations", Hosts: func() []*mockhost.Host {
 			sees := func(_ context.Context, inv abi.Invocation) (abi.Result, error) {
@@ -89,5 +92,24 @@ func Execution() []Case {
 			Status: abi.StatusSuccess, Effects: "m=applied", Calls: "h/m", Final: `{"arguments":null,"name":"t+m"}`},
 		{Name: "arguments_become_null", Payload: `{"arguments":{},"name":"t"}`, Hosts: one(mutator("m", replace(`{"arguments":null,"name":"t"}`))),
 			Status: abi.StatusMutationFailed, Effects: "m=blocked", Calls: "h/m", Aborted: "m:bad_output"},
+	}, wave(32))
+}
+
+// wave is validators that take 1 ms each and all start at once, on two hosts.
+func wave(n int) Case {
+	var list []mockhost.Interceptor
+	var effects, calls []string
+	for i := range n {
+		name := fmt.Sprintf("v%02d", i)
+		list = append(list, validator(name, after(time.Millisecond, pass)))
+		effects = append(effects, name+"=passed", name+"=passed")
+		calls = append(calls, "i/"+name)
 	}
+	for _, who := range calls[:n:n] {
+		calls = append(calls, "h"+who[1:])
+	}
+	slices.Sort(calls)
+	return Case{Name: "a_wave_takes_as_long_as_one", Hosts: func() []*mockhost.Host {
+		return []*mockhost.Host{host("h", list...), host("i", list...)}
+	}, Took: time.Millisecond, Status: abi.StatusSuccess, Effects: strings.Join(effects, " "), Calls: strings.Join(calls, " ")}
 }
