@@ -68,6 +68,13 @@ interceptors:
   - {interceptor: judge, enabled: false}
   - {interceptor: watch, as: watch-calls, hooks: [{events: [tools/call], phase: request}]}
 `, "\t", "  "))
+	idle := write(t, dir, "idle.yaml", `version: 1
+hosts:
+  - {name: local, modules: .}
+interceptors:
+  - {interceptor: "*", enabled: false}
+  - {interceptor: gone, mode: audit}
+`)
 	// A seed of zeros, so that the signature is always the same.
 	key := write(t, dir, "zero.key", "weir-private-key-1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	require.Equal(t, exitDone, weir(t, "", "sign", "--key", key, module("redact")).code)
@@ -88,6 +95,7 @@ interceptors:
 		{"plan", []string{"plan", "--json", "--config", conf, "--event", "tools/call"}, 0},
 		{"plan-server", []string{"plan", "--json", "--config", conf, "--event", "tools/call", "--phase", "response", "--boundary", "server"}, 0},
 		{"plan-sampling", []string{"plan", "--json", "--hosts", "mine=" + dir, "--event", "sampling/createMessage"}, 0},
+		{"plan-idle", []string{"plan", "--json", "--config", idle, "--protocol", "2025-11-25"}, 0},
 		{"inspect", []string{"inspect", "--json", module("redact")}, 0},
 		{"inspect-grant", []string{"inspect", "--json", module("quota")}, 0},
 		{"inspect-refused", []string{"inspect", "--json", module("needy")}, 1},
