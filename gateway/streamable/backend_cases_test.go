@@ -488,7 +488,9 @@ func Test_cancelled_call(t *testing.T) {
 			`"hang"`: func(w http.ResponseWriter, r *http.Request) { held(": \n\n")(w, r); close(hungUp) },
 			`"ping"`: asJSON(200, result("2")),
 		})
-		s.send(stateless("1", "hang", ""), cancel)
+		s.send(stateless("1", "hang", ""))
+		require.Eventually(t, func() bool { return s.count(`"hang"`) == 1 }, patience, time.Millisecond)
+		s.send(cancel)
 		<-hungUp
 		s.send(stateless("2", "ping", ""))
 		s.gets(result("2"))

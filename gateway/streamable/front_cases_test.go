@@ -165,10 +165,8 @@ func Test_progress_and_sampling(t *testing.T) {
 			other.gets(progress("9", "1"))
 			work := c.post(call("7", "work", "{}"))
 			work.gets(progress("7", "1"))
-			if got := asked; true {
-				// Two calls are open and nothing says to which a question belongs.
-				listen.gets(got)
-			}
+			// Two calls are open and nothing says to which a question belongs.
+			listen.gets(asked)
 			c.post(`{"jsonrpc":"2.0","id":"q7","result":{"role":"assistant","n":1.0}}`).is(202)
 			work.gets(progress("7", "2"), `{"jsonrpc":"2.0","id":7,"result":{"content":[],"answer":{"role":"assistant","n":1.0}}}`)
 			work.ends()
@@ -344,7 +342,7 @@ func Test_unknown_response(t *testing.T) {
 
 func Test_orphans(t *testing.T) {
 	const sessions = 100
-	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.Idle = 200 * time.Millisecond })
+	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.Idle = 2 * time.Second })
 	var mu sync.Mutex
 	var pids []int
 	var all sync.WaitGroup
@@ -381,7 +379,7 @@ func TestWholeProcessGroupsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, "raw", func(o *streamable.FrontOptions) {
 				if name == "idle" {
-					o.Idle = 300 * time.Millisecond
+					o.Idle = 2 * time.Second
 				}
 			})
 			c := h.open("2025-11-25")
@@ -555,4 +553,91 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	require.Contains(t, data, `"id":7,"error"`)
 	hang.ends()
 	require.Zero(t, h.front.Sessions())
+}
+
+// A session that the backend refuses is none.
+func TestARefusedInitialize(t *testing.T) {
+	h := newHouse(t, "raw")
+	res := h.client().post(`{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"protocolVersion":"refuse me"}}`)
+	res.is(200, `"id":5,"error":{"code":-32602,"message":"unsupported"`)
+	require.Empty(t, res.Header.Get("Mcp-Session-Id"))
+	eventually(t, "its backend is gone", func() bool { return h.front.Sessions() == 0 })
+}
+
+// Streams that are silent are kept alive, and nothing on them waits.
+func Test_long_stream(t *testing.T) {
+	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.KeepAlive = 10 * time.Millisecond })
+	h.front.Slow(time.Millisecond)
+	for name, hang := range map[string]*answer{
+		"session era":   h.open("2025-06-18").post(call("7", "hang", "{}")),
+		"stateless era": h.stateless("Mcp-Method", "subscriptions/listen").post(request("7", "subscriptions/listen", "")),
+		"GET":           h.open("2025-06-18").do("GET", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for comments := 0; comments < 3; {
+				e, err := hang.events.Next()
+				require.NoError(t, err)
+				if e.IsComment {
+					comments++
+				}
+			}
+			hang.drop()
+		})
+	}
+}
+
+// In the stateless era a client that does not read is let go; the others share its
+// backend and do not wait for it.
+func TestASlowReaderHoldsNobodyUp(t *testing.T) {
+	h := newHouse(t, "raw")
+	c := h.stateless()
+	flood := c.post(strings.Replace(request("7", "tools/call", `"name":"flood"`), `"_meta":{`, `"_meta":{"progressToken":"t",`, 1), "Mcp-Method", "tools/call", "Mcp-Name", "flood")
+	eventually(t, "it has been let go", func() bool { return words(t, c.call("1", "cancelled", "{}").is(200)) == "1" })
+	require.Equal(t, 1, h.book.Count("reads too slowly"))
+	flood.drop()
+}
+
+// guard governs tools/call by the name of the tool.
+type guard struct{ seen chan relay.Operation }
+
+func (guard) Governs(s relay.Scope) bool { return s.Event == abi.ToolsCall && s.Phase == abi.Request }
+
+func (g guard) Govern(_ context.Context, op relay.Operation) relay.Decision {
+	g.seen <- op
+	switch {
+	case strings.Contains(string(op.Payload), `"die"`):
+		return relay.Decision{Block: &relay.Block{Reason: abi.StatusValidationFailed, Interceptor: "no-die"}}
+	case strings.Contains(string(op.Payload), `"rename"`):
+		return relay.Decision{Payload: []byte("{\n\"name\":\"echo\",\"arguments\":\"renamed\"}")}
+	default:
+		return relay.Decision{}
+	}
+}
+
+// What the chain decides reaches the client on its own id with HTTP 200, whatever
+// the era; operations carry the session and the principal.
+func TestGoverned(t *testing.T) {
+	g := guard{make(chan relay.Operation, 100)}
+	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.Relay.Governor = g })
+	ann := &abi.Principal{Type: "service", ID: "ann"}
+	h.principal = func(*http.Request) *abi.Principal { return ann }
+	session, scopes := h.open("2025-06-18"), h.stateless()
+	for name, do := range map[string]func(id, tool string) *answer{
+		"session era":   func(id, tool string) *answer { return session.post(call(id, tool, `"x"`)) },
+		"stateless era": func(id, tool string) *answer { return scopes.call(id, tool, `"x"`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			do("7.0", "die").is(200, `"id":7.0,"error":{"code":-32602,"message":"blocked by an interceptor"`, `"reference":"`, `"interceptor":"no-die"`)
+			do("7.0", "rename").is(200, `"id":7.0,"result"`, `"echo":"renamed"`)
+			do("7.0", "echo").is(200, `"id":7.0,"result"`, `"echo":"x"`)
+			for range 3 {
+				op := <-g.seen
+				require.Equal(t, ann, op.Principal)
+				require.Equal(t, name == "session era", op.Session != "")
+			}
+		})
+	}
+	// A governed message must not have equal names at any depth: refused, HTTP 400.
+	session.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":1,"a":2}}}`).is(400, `"id":1,"error":{"code":-32600`)
+	scopes.post(request("1", "tools/call", `"name":"echo","arguments":{"a":1,"a":2}`), "Mcp-Method", "tools/call", "Mcp-Name", "echo").is(400, `"id":1,"error":{"code":-32600`)
 }

@@ -50,3 +50,16 @@ func TestClientsOfGoSDK(t *testing.T) {
 		})
 	}
 }
+
+// A client that speaks the stateless era falls back to a session when the backend
+// is older, without being told anything but the backend's own error.
+func TestClientsFallBack(t *testing.T) {
+	h := newHouse(t, "raw")
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: h.url}, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	require.Equal(t, "2025-11-25", session.InitializeResult().ProtocolVersion)
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "pid"})
+	require.NoError(t, err)
+}

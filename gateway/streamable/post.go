@@ -145,7 +145,7 @@ func (b *Backend) ask(p *post) {
 	}
 	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind {
 	case jsonType:
-		b.readJSON(p, r.Body)
+		b.readJSON(p, r)
 	case streamType:
 		b.readStreams(p, r.Body)
 	}
@@ -224,8 +224,8 @@ func errorOf(p *post, body []byte) ([]byte, bool) {
 }
 
 // readJSON takes an answer that is one message.
-func (b *Backend) readJSON(p *post, body io.Reader) {
-	raw, err := readBounded(body, b.o.Limit)
+func (b *Backend) readJSON(p *post, r *http.Response) {
+	raw, err := readBounded(r.Body, r.ContentLength, b.o.Limit)
 	var long *wire.TooLong
 	switch {
 	case errors.As(err, &long):
@@ -240,10 +240,17 @@ func (b *Backend) readJSON(p *post, body io.Reader) {
 	}
 }
 
-// readBounded reads a body of at most limit bytes. A longer one is dropped as it
-// comes, up to as much again, and reported as a *wire.TooLong.
-func readBounded(body io.Reader, limit int) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+// trusted is how much room a body gets because it says that it will need it.
+const trusted = 64 << 10
+
+// readBounded reads a body of at most limit bytes, which says that it has length.
+// A longer one is dropped as it comes, up to as much again, and reported as a
+// *wire.TooLong.
+func readBounded(body io.Reader, length int64, limit int) ([]byte, error) {
+	room := min(max(length, 0), trusted, int64(limit))
+	buf := bytes.NewBuffer(make([]byte, 0, room+bytes.MinRead))
+	_, err := buf.ReadFrom(io.LimitReader(body, int64(limit)+1))
+	raw := buf.Bytes()
 	if err != nil || len(raw) <= limit {
 		return raw, err
 	}

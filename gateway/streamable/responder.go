@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-mcp/weir/internal/sse"
@@ -15,6 +16,8 @@ type responder struct {
 	stall   time.Duration
 	// started says that the response is a stream.
 	started bool
+	// aborted says that nothing more is to be written.
+	aborted atomic.Bool
 }
 
 func newResponder(w http.ResponseWriter, stall time.Duration) *responder {
@@ -24,7 +27,19 @@ func newResponder(w http.ResponseWriter, stall time.Duration) *responder {
 }
 
 // hurry bounds how long the next write may take.
-func (o *responder) hurry() { _ = o.control.SetWriteDeadline(time.Now().Add(o.stall)) }
+func (o *responder) hurry() {
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.stall))
+	if o.aborted.Load() {
+		_ = o.control.SetWriteDeadline(time.Now())
+	}
+}
+
+// abort ends a write that is under way, and all to come. Other than the rest it
+// may be called by any goroutine, until the request has been served.
+func (o *responder) abort() {
+	o.aborted.Store(true)
+	_ = o.control.SetWriteDeadline(time.Now())
+}
 
 // end takes the bound away: the connection may be used again.
 func (o *responder) end() { _ = o.control.SetWriteDeadline(time.Time{}) }

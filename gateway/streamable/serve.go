@@ -125,7 +125,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, version string) {
 		refuse(w, http.StatusNotAcceptable, wire.ID{}, codeInvalid, "Accept must allow "+jsonType+" and "+streamType)
 		return
 	}
-	raw, err := readBounded(r.Body, f.o.Body)
+	raw, err := readBounded(r.Body, r.ContentLength, f.o.Body)
 	var long *wire.TooLong
 	switch {
 	case errors.As(err, &long):

@@ -82,6 +82,10 @@ func (s *rawServer) serve(in io.Reader) {
 			}
 			s.mu.Unlock()
 		case "initialize":
+			if p.ProtocolVersion == "refuse me" {
+				s.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"unsupported"}}`, m.ID)
+				continue
+			}
 			s.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}}`, m.ID, p.ProtocolVersion)
 		case "notifications/cancelled":
 			s.mu.Lock()
@@ -160,6 +164,13 @@ func (s *rawServer) call(m *rawMessage, p *rawParams) {
 		answer := s.ask(`"q`+strings.Trim(string(m.ID), `"`)+`"`, "sampling/createMessage", `{"messages":[],"maxTokens":1}`)
 		s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2}}`, p.Meta.Token)
 		s.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"answer":%s}}`, m.ID, answer)
+	case "flood":
+		// Much more than a client that does not read can have waiting for it.
+		filler := strings.Repeat("x", 64<<10)
+		for i := range 1000 {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%q}}`, p.Meta.Token, i, filler)
+		}
+		result("flooded")
 	case "say":
 		// Lines as they are, then the answer.
 		var raw []string

@@ -82,9 +82,10 @@ type exchange struct {
 	mu    sync.Mutex
 	queue [][]byte
 	bytes int
-	// over says that the backend is gone, full that the client is too slow.
-	over, full bool
-	wake       chan struct{}
+	// over says that the backend is gone, full that the client is too slow, served
+	// that nothing more is written.
+	over, full, served bool
+	wake               chan struct{}
 }
 
 // The bounds of what waits for a client that reads slowly: others share the
@@ -97,9 +98,12 @@ const (
 // put hands over a message of the backend.
 func (x *exchange) put(message []byte) {
 	x.mu.Lock()
-	if len(x.queue) > 0 && (len(x.queue) >= maxWaiting || x.bytes+len(message) > maxWaitingBytes) {
+	switch {
+	case x.full || x.served:
+	case len(x.queue) > 0 && (len(x.queue) >= maxWaiting || x.bytes+len(message) > maxWaitingBytes):
 		x.full = true
-	} else {
+		x.out.abort()
+	default:
 		x.queue = append(x.queue, message)
 		x.bytes += len(message)
 	}
@@ -165,7 +169,6 @@ func (x *exchange) serve(m *wire.Message, version string) {
 			x.end(x.ticket.Fail())
 			continue
 		case full:
-			x.front.log.Warn("a client reads too slowly", "method", wire.Clip(m.Method, longWord))
 			x.gone = true
 			continue
 		}
@@ -182,6 +185,12 @@ func (x *exchange) serve(m *wire.Message, version string) {
 			silence.Reset(x.front.o.KeepAlive)
 		}
 	}
+	x.mu.Lock()
+	x.served = true
+	if x.full {
+		x.front.log.Warn("a client reads too slowly", "method", wire.Clip(m.Method, longWord))
+	}
+	x.mu.Unlock()
 	if x.worker.leave(x.minted) {
 		// Nobody waits for the answer any more.
 		w := wire.OpenObject(nil)
