@@ -51,6 +51,12 @@ func closeEngineGuarded(ctx context.Context, engine Engine) (err error) {
 	return engine.Close(ctx)
 }
 
+func trimGuarded(instance Instance) {
+	var err error
+	defer recoverFault(&err)
+	instance.TrimStack()
+}
+
 func freeGuarded(image Image) {
 	var err error
 	defer recoverFault(&err)

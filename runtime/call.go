@@ -26,6 +26,7 @@ type call struct {
 	log   guestLog
 	kv    kvAccess // of an invocation; none in describe and rehearsals
 	tank  tank
+	stack stackRoom
 
 	// rehearsal: this is a call of the warm-up. What it logs is dropped, and
 	// whatever it is granted beyond itself is unavailable.

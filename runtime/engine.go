@@ -83,6 +83,19 @@ type Instance interface {
 	// function has no result. What the guest does wrong is a [*Fault], after
 	// which the instance is good for Close only.
 	Call(ctx context.Context, export string, args ...uint64) (uint64, error)
+	// Stack is how many bytes of the host's memory the stack takes of the call
+	// that runs, or that ran last: what it has grown to, not what of it is in
+	// use. Where it does not grow, it is the most that a call may take: the
+	// system gives what is touched. It may be called during a call, by a host
+	// function.
+	Stack() (bytes uint64, grows bool)
+	// UsedStack is how much of a stack that does not grow the call that runs has
+	// come to at most, in bytes, up to where its last frame begins, which has
+	// less than 1 MiB. It may take longer than Stack.
+	UsedStack() uint64
+	// TrimStack gives back what calls have left of the stack. It is called
+	// after those that may have left much, and not during one.
+	TrimStack()
 	// Global finds an exported mutable global of a number type; nil when there
 	// is none.
 	Global(export string) Global

@@ -32,24 +32,28 @@ type tank struct {
 	size   int64 // of a slice
 	since  time.Time
 	gauge  Global
+	stack  *stackRoom // nil for none
 }
 
 // fill begins a run in an instance with that global. It gives out the first
-// slice at once, so that a short call never asks.
-func (t *tank) fill(gauge Global, until deadline, budget int64) (err error) {
+// slice at once, so that a short call never asks. It fails when there is no room
+// for the stack that the run may need.
+func (t *tank) fill(gauge Global, stack *stackRoom, until deadline, budget int64) (err error) {
 	defer recoverFault(&err)
-	*t = tank{until: until, budget: budget, size: firstSlice, gauge: gauge}
-	t.gauge.Set(uint64(t.slice()))
-	return nil
+	*t = tank{until: until, budget: budget, size: firstSlice, gauge: gauge, stack: stack}
+	given, err := t.slice()
+	t.gauge.Set(uint64(given))
+	return err
 }
 
 // slice takes the next slice out of the tank.
-func (t *tank) slice() int64 {
-	t.given = t.size
+func (t *tank) slice() (given int64, err error) {
+	given = t.size
 	if t.budget > 0 {
-		t.given = min(t.given, t.budget-t.spent)
+		given = min(given, t.budget-t.spent)
 	}
-	return t.given
+	t.given, err = t.stack.reserve(given)
+	return t.given, err
 }
 
 // refuel answers a guest that has used up its slice and left is what it has,
@@ -73,7 +77,7 @@ func (t *tank) refuel(ctx context.Context, left int64) (int64, error) {
 		}
 	}
 	t.since = now
-	return t.slice(), nil
+	return t.slice()
 }
 
 // settle says at the end of a run whether what the host did last for the guest

@@ -35,7 +35,7 @@ func TestBudgetsDoNotDependOnSlices(t *testing.T) {
 		for _, took := range []time.Duration{0, 700 * time.Microsecond, time.Second} {
 			synctest.Test(t, func(t *testing.T) {
 				var tank tank
-				tank.fill(new(fakeGlobal), deadline{}, budget)
+				tank.fill(new(fakeGlobal), nil, deadline{}, budget)
 				clocked := func(left int64) (int64, error) {
 					time.Sleep(took)
 					return tank.refuel(context.Background(), left)
@@ -65,7 +65,7 @@ func TestBudgetsDoNotDependOnSlices(t *testing.T) {
 func TestSlicesFollowTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tank tank
-		tank.fill(new(fakeGlobal), deadline{}, 0)
+		tank.fill(new(fakeGlobal), nil, deadline{}, 0)
 		require.Equal(t, uint64(firstSlice), tank.gauge.Get())
 		last := int64(0)
 		for range 20 {
@@ -83,7 +83,7 @@ func TestSlicesFollowTheClock(t *testing.T) {
 func TestWhatEndsARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tank tank
-		tank.fill(new(fakeGlobal), within(time.Second), 0)
+		tank.fill(new(fakeGlobal), nil, within(time.Second), 0)
 		_, err := use(&tank, 10*mostSlice, 100)
 		require.NoError(t, err)
 		time.Sleep(time.Second + 1)
@@ -94,7 +94,7 @@ func TestWhatEndsARun(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		tank.fill(new(fakeGlobal), within(time.Second), 0)
+		tank.fill(new(fakeGlobal), nil, within(time.Second), 0)
 		_, err = tank.refuel(ctx, -1)
 		require.Equal(t, abi.ReasonCancelled, failureOf(err).reason)
 
@@ -109,7 +109,7 @@ func TestWhatEndsARun(t *testing.T) {
 // Work of the host is paid for with the next step, or at the end.
 func TestChargesOfTheHost(t *testing.T) {
 	var tank tank
-	tank.fill(new(fakeGlobal), deadline{}, 1000)
+	tank.fill(new(fakeGlobal), nil, deadline{}, 1000)
 	tank.charge(7)
 	require.Equal(t, uint64(1000), tank.gauge.Get(), "too little to count")
 	tank.charge(800)

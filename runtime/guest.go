@@ -82,13 +82,14 @@ func (m *Module) newGuest(ctx context.Context, from *snapshot) (*guest, error) {
 }
 
 // startGuest makes an instance and runs its start function and _initialize,
-// which have no input and whose output is no answer.
+// which have no input and whose output is no answer. The run that it has begun
+// goes on: the caller ends it.
 func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*guest, error) {
 	g, err := m.newGuest(ctx, nil)
 	if err != nil {
 		return nil, c.failedIn(stageInstance, nil, err)
 	}
-	err = c.tank.fill(g.fuel, until, 0)
+	err = c.begin(g, until, 0)
 	stage := stageInstance
 	for _, export := range m.starts {
 		if err != nil {
@@ -98,6 +99,7 @@ func (m *Module) startGuest(ctx context.Context, c *call, until deadline) (*gues
 		_, err = callGuarded(ctx, g.instance, export)
 	}
 	if err != nil {
+		c.end()
 		defer g.close()
 		return nil, c.failedIn(stage, g, err)
 	}

@@ -43,7 +43,7 @@ func FuzzKVFunctions(f *testing.F) {
 		require.NoError(t, kv.Store.Set(t.Context(), access.space, "\x01", []byte("12"), 0))
 		memory := flatMemory(bytes.Repeat([]byte{1}, 1024))
 		run := &call{m: &Module{name: "m.wasm", logger: slog.New(slog.DiscardHandler)}, kv: access}
-		run.tank.fill(new(fakeGlobal), deadline{}, 0)
+		run.tank.fill(new(fakeGlobal), nil, deadline{}, 0)
 
 		passed := append([]uint64{}, words...)
 		err := fn.Call(run.context(context.Background()), memory, words)

@@ -214,6 +214,7 @@ func (m *Module) askDescribe(ctx context.Context, c *call, until deadline) (*gue
 	if m.flavour == Command {
 		return nil, m.runCommand(ctx, c, until, argumentDescribe, 0)
 	}
+	defer c.end()
 	g, err := m.startGuest(ctx, c, until)
 	if err != nil {
 		return nil, err

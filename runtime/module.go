@@ -217,10 +217,11 @@ func (m *Module) run(ctx context.Context, c *call, until deadline) error {
 	c.clock.slept = g.slept
 	// What the guest says is copied out while it runs, so that it may be put
 	// back now, and is for the next one by the time of the answer.
-	if err = c.tank.fill(g.fuel, until, m.limits.Fuel); err != nil {
+	if err = c.begin(g, until, m.limits.Fuel); err != nil {
 		err = c.failed(g, err)
 	} else {
 		err = m.enact(ctx, c, g)
+		c.end()
 	}
 	f, failed := errors.AsType[*failure](err)
 	m.giveBack(g, !failed || f.reason == abi.ReasonGuest)
@@ -241,9 +242,10 @@ func (m *Module) runCommand(ctx context.Context, c *call, until deadline, argume
 		return c.failedIn(stageInstance, nil, err)
 	}
 	defer g.close()
-	if err := c.tank.fill(g.fuel, until, budget); err != nil {
+	if err := c.begin(g, until, budget); err != nil {
 		return c.failed(g, err)
 	}
+	defer c.end()
 	for _, export := range m.starts {
 		if _, err := callGuarded(ctx, g.instance, export); err != nil {
 			if code, ok := exitCode(err); !ok || code != 0 {

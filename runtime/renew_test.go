@@ -148,9 +148,9 @@ func TestAStateThatCannotBeCapturedAgainServesOn(t *testing.T) {
 		engine := newEngine(t, on{})
 		r := runtime.New(engine, runtime.WithMemory(4<<20), runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		defer func() { require.NoError(t, r.Close(context.Background())) }()
-		tenant := load(t, r, seeded(8)) // with its image: 16 of 64 pages
+		tenant := load(t, r, seeded(10)) // with its image: 20 of 64 pages
 		<-tenant.Settled()
-		m := load(t, r, seeded(30))
+		m := load(t, r, seeded(28))
 		<-m.Settled()
 		require.Contains(t, m.Reset(), "could not be captured yet")
 		require.NoError(t, tenant.Close(context.Background()))

@@ -61,3 +61,12 @@ func TestWhenTheStateIsCapturedAgain(t *testing.T) {
 		require.Equal(t, renewPause, r.failed(), "a capture that works begins it anew")
 	})
 }
+
+// Charge takes memory that a runtime's modules may have together.
+func Charge(r *Runtime, bytes uint64) *memory.Charge {
+	c := memory.NewCharge(r.account)
+	if err := c.Set(bytes); err != nil {
+		panic(err)
+	}
+	return &c
+}

@@ -48,9 +48,9 @@ func WithLogger(logger *slog.Logger) Option {
 const DefaultMemory = 2 << 30
 
 // WithMemory bounds the linear memory that all instances and snapshots of all
-// modules may have together, in bytes; 0 or less means DefaultMemory. It counts
-// what guests have, whether they have touched it or share it with others, so
-// that the process never takes more. When it is used up, instances that wait
+// modules may have together, and the stacks of the calls that run, in bytes; 0
+// or less means DefaultMemory. It counts what guests have, whether they have
+// touched it or share it with others, so that the process never takes more. When it is used up, instances that wait
 // for calls are closed; after that, a call that would need another instance
 // fails as busy, a guest that grows is given -1, and a load is refused.
 func WithMemory(bytes int64) Option {
@@ -83,8 +83,8 @@ func New(engine Engine, options ...Option) *Runtime {
 	return r
 }
 
-// Memory is how much linear memory the instances and snapshots of all modules
-// have, and how much they may have, in bytes.
+// Memory is how much memory the instances, snapshots and running calls of all
+// modules have, and how much they may have, in bytes.
 func (r *Runtime) Memory() (used, limit int64) { return r.account.Used(), r.account.Limit() }
 
 // closeIdle closes all instances that wait for a call.

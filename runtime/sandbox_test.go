@@ -235,17 +235,18 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	requireReason(t, abi.ReasonMemory, err)
 	requireWorks(t, m, `"fine"`)
 
-	// 40 pages are left, and 4 more when the waiting instance goes.
+	// 40 pages are left, and 4 more when the waiting instance goes. A call needs
+	// 7 at least for its stack.
 	large := func(pages uint32) []byte {
 		r := wt.NewReactor(wt.Validator("guard"))
 		r.Memory(pages)
 		r.Invoke("", r.Answer(`{"result":{"valid":true}}`))
 		return r.Bytes()
 	}
-	big := settled(t, load(t, r, large(22)))
+	big := settled(t, load(t, r, large(18)))
 	require.Equal(t, memory.Best().String(), big.Reset())
 	requireWorks(t, big, `{}`)
-	_, err = tryLoad(r, large(23))
+	_, err = tryLoad(r, large(27))
 	require.ErrorContains(t, err, "making an instance failed (busy)")
 	require.ErrorIs(t, err, memory.ErrNoRoom)
 	requireWorks(t, big, `{}`)

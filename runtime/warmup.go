@@ -70,6 +70,7 @@ func (m *Module) warm(g *guest) (*guest, error) {
 	m.logger.LogAttrs(m.life, slog.LevelInfo, "the warm-up of the module failed: calls start from the state before it",
 		slog.String("module", m.name), slog.Any("cause", err))
 	c := m.newRehearsal(nil)
+	defer c.end()
 	return m.startGuest(c.context(m.life), c, within(m.limits.LoadTime))
 }
 
@@ -89,29 +90,26 @@ func (m *Module) capture(g *guest) error {
 // rehearse runs weir_warmup, or a made-up call of each interceptor and phase.
 func (m *Module) rehearse(g *guest) error {
 	all := within(warmupTime)
-	begin := func(input []byte, until deadline, budget int64) (context.Context, *call, error) {
+	try := func(input []byte, until deadline, budget int64, run func(ctx context.Context, c *call) error) error {
 		c := m.newRehearsal(input)
 		c.clock.slept = g.slept
-		err := c.tank.fill(g.fuel, until, budget)
-		return c.context(m.life), c, err
-	}
-	if m.warmup {
-		ctx, c, err := begin(nil, all, 0)
-		if err == nil {
-			err = g.call(ctx, c, abi.ExportWarmup)
+		if err := c.begin(g, until, budget); err != nil {
+			return err
 		}
+		defer c.end()
+		err := run(c.context(m.life), c)
 		g.slept = c.clock.slept
 		return err
 	}
+	if m.warmup {
+		return try(nil, all, 0, func(ctx context.Context, c *call) error { return g.call(ctx, c, abi.ExportWarmup) })
+	}
 	for _, inv := range m.rehearsals() {
-		ctx, c, err := begin(abi.AppendCall(nil, &inv), all.or(within(warmupCallTime)), m.limits.Fuel)
-		if err == nil {
-			err = m.enact(ctx, c, g)
-		}
+		err := try(abi.AppendCall(nil, &inv), all.or(within(warmupCallTime)), m.limits.Fuel,
+			func(ctx context.Context, c *call) error { return m.enact(ctx, c, g) })
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", inv.Name, inv.Phase, err)
 		}
-		g.slept = c.clock.slept
 	}
 	return nil
 }

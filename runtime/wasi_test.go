@@ -360,7 +360,7 @@ func FuzzWASI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, a, b, c, d uint64, memory []byte) {
 		m := &Module{logger: slog.New(slog.DiscardHandler), limits: DefaultLimits(), environ: []string{"A=1"}, flavour: Command}
 		run := m.newCall([]byte("input"))
-		run.tank.fill(new(fakeGlobal), deadline{}, 0)
+		run.tank.fill(new(fakeGlobal), nil, deadline{}, 0)
 		run.args = []string{"guest.wasm", "invoke"}
 		fn := wasiFuncs[int(which)%len(wasiFuncs)]
 		words := []uint64{a, b, c, d, a, b, c, d, a}

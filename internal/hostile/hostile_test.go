@@ -32,8 +32,8 @@ var engines = map[string]func() (runtime.Engine, error){
 
 const (
 	// account is what all guests may have together: two of the corpus at their
-	// limit, and the neighbour.
-	account = 3 * hostile.Memory
+	// limit, with the image of one, and the neighbour, and the stacks of calls.
+	account = 4 * hostile.Memory
 	// soon is when an endless call is stopped, and an endless start.
 	soon = 20 * time.Millisecond
 	// spent is a budget of fuel that every endless call passes.

@@ -34,8 +34,8 @@ const (
 	secExport, secStart, secElem, secCode, secData, secDataCount           = 7, 8, 9, 10, 11, 12
 )
 
-// Type is the index of a signature such as "ii:i": letters i, I, f and F are i32,
-// i64, f32 and f64.
+// Type is the index of a signature such as "ii:i": letters i, I, f, F and V are
+// i32, i64, f32, f64 and v128.
 func (m *Module) Type(signature string) uint32 {
 	params, results, _ := strings.Cut(signature, ":")
 	b := slices.Concat([]byte{0x60}, valueTypes(params), valueTypes(results))
@@ -48,7 +48,7 @@ func (m *Module) Type(signature string) uint32 {
 	return uint32(len(m.types) - 1)
 }
 
-var letters = map[rune]byte{'i': 0x7f, 'I': 0x7e, 'f': 0x7d, 'F': 0x7c}
+var letters = map[rune]byte{'i': 0x7f, 'I': 0x7e, 'f': 0x7d, 'F': 0x7c, 'V': 0x7b}
 
 func valueTypes(s string) []byte {
 	b := Uint(uint64(len(s)))

@@ -24,5 +24,6 @@
 //
 // None of this memory is seen by GOMEMLIMIT. An [Account] bounds it: every
 // memory is charged with the size that its guest has, every image with its own,
-// whether or not the pages have ever been touched or are shared.
+// whether or not the pages have ever been touched or are shared. What else there
+// is of a guest's, such as its stack, is charged by a [Charge].
 package memory

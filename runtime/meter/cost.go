@@ -30,6 +30,11 @@ const (
 // them alike.
 const BytesPerUnit = 1 << bytesShift
 
+// LocalsPerUnit is how many locals a function may have for each unit of fuel that
+// a call of it costs beyond a fixed price. It bounds how fast a guest can make its
+// stack grow.
+const LocalsPerUnit = 1 << localsShift
+
 // The prices of the opcodes of one byte, of those behind prefixMisc, and of
 // those behind prefixVector. Calls, blocks and branches also pay one unit for
 // each value they pass.

@@ -190,6 +190,15 @@ func (i *instance) Call(ctx context.Context, export string, args ...uint64) (uin
 	return toWord(result), nil
 }
 
+// Stack implements [runtime.Instance]. Guests run on the thread's stack.
+func (i *instance) Stack() (bytes uint64, grows bool) { return stackBytes, false }
+
+// UsedStack implements [runtime.Instance].
+func (i *instance) UsedStack() uint64 { return stackBytes }
+
+// TrimStack implements [runtime.Instance]: it is the thread's.
+func (i *instance) TrimStack() {}
+
 // fault tells what wasmtime's error of a call is.
 func (i *instance) fault(err error) error {
 	f := &runtime.Fault{Kind: runtime.FaultTrap, Err: err}

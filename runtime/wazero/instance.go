@@ -88,7 +88,7 @@ type instance struct {
 	functions map[string]function
 	layout    *stackLayout // nil: functions keep the stacks that they have
 	stack     []byte       // what they run on, one at a time; nil before the first
-	restored  int
+	running   ownStack     // of the function that was called last, where it has its own
 	words     [4]uint64
 }
 
@@ -98,6 +98,7 @@ var _ runtime.Instance = (*instance)(nil)
 type function struct {
 	api.Function
 	results int
+	own     ownStack
 }
 
 // find gives an exported function. It is kept, because each comes with a stack
@@ -116,7 +117,9 @@ func (i *instance) find(export string) (function, error) {
 	if n := max(len(d.ParamTypes()), f.results); n > len(i.words) {
 		return f, fmt.Errorf("%s takes or gives %d values: more than any function that is called", export, n)
 	}
-	i.useStack(f)
+	if i.useStack(f); i.layout == nil {
+		f.own = ownStackOf(f.Function)
+	}
 	i.functions[export] = f
 	return f, nil
 }
@@ -146,9 +149,15 @@ func (i *instance) Call(ctx context.Context, export string, args ...uint64) (uin
 	if err != nil {
 		return 0, err
 	}
+	i.running = f.own
 	clear(i.words[:])
 	copy(i.words[:], args)
-	if err := f.CallWithStack(ctx, i.words[:]); err != nil {
+	err = f.CallWithStack(ctx, i.words[:])
+	if f.own.size() > keptStack {
+		delete(i.functions, export)
+		i.running = ownStack{}
+	}
+	if err != nil {
 		return 0, fault(err)
 	}
 	if f.results == 0 {
@@ -195,22 +204,34 @@ func (i *instance) beginAs(image runtime.Image) error {
 	return i.memory.Attach(m)
 }
 
-// stackAfter is after how many calls the system gets back what they have touched of
-// the stack. Stacks of wazero's own are made anew: they grow, to 84 MB at most, and
-// never shrink.
-const stackAfter = 64
+// Stack implements [runtime.Instance].
+func (i *instance) Stack() (bytes uint64, grows bool) {
+	if i.layout != nil {
+		return stackBytes, false
+	}
+	return i.running.size(), true
+}
+
+// UsedStack implements [runtime.Instance].
+func (i *instance) UsedStack() uint64 {
+	if i.layout != nil && i.stack != nil {
+		return usedStack(i.stack)
+	}
+	return i.running.size()
+}
+
+// TrimStack implements [runtime.Instance]. Stacks of wazero's own are let go with
+// the call that made them large.
+func (i *instance) TrimStack() {
+	if i.layout != nil && i.stack != nil {
+		trimStack(i.stack)
+	}
+}
 
 // Restore implements [runtime.Instance].
 func (i *instance) Restore() error {
 	if !i.attached {
 		return errors.New("nothing was captured that the instance could be put back to")
-	}
-	if i.restored++; i.restored%stackAfter == 0 {
-		if i.layout != nil && i.stack != nil {
-			trimStack(i.stack)
-		} else {
-			clear(i.functions)
-		}
 	}
 	if i.memory.Size() != i.size {
 		if err := resize(i.memory, i.module.Memory(), i.size); err != nil {

@@ -41,7 +41,7 @@ func TestDeepRecursion(t *testing.T) {
 		i := instantiate(t, e, recursion(), 1).(*instance)
 		_, err := i.Capture()
 		require.NoError(t, err)
-		for round := range 2 * stackAfter {
+		for round := range 100 {
 			depth := uint64(round)
 			if round%16 == 0 {
 				depth = 200_000
@@ -82,4 +82,29 @@ func TestOtherFunctionsKeepTheirStacks(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, i.layout.give(i.functions["deep"].Function, make([]byte, 2*stackGuard)), errStack, "it has one already")
 	require.True(t, i.layout.has(i.functions["deep"].Function, i.stack))
+}
+
+// How deep a call has gone can be found out, and is forgotten with what it has
+// touched.
+func TestUsedStack(t *testing.T) {
+	e := newEngine(t, Options{})
+	if e.layout == nil {
+		t.Skip("no stacks are given here")
+	}
+	i := instantiate(t, e, recursion(), 1).(*instance)
+	require.Zero(t, i.UsedStack())
+	deep := func(depth uint64) uint64 {
+		_, err := i.Call(ctx, "deep", depth)
+		require.NoError(t, err)
+		return i.UsedStack()
+	}
+	shallow := deep(1)
+	require.Positive(t, shallow)
+	require.Less(t, shallow, uint64(64<<10))
+	far := deep(200_000)
+	require.Greater(t, far, uint64(200_000*8))
+	require.LessOrEqual(t, far, uint64(stackBytes))
+	require.Equal(t, far, deep(1), "nothing has been given back")
+	i.TrimStack()
+	require.LessOrEqual(t, deep(1), uint64(64<<10))
 }
