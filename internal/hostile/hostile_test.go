@@ -122,7 +122,10 @@ func TestEveryEngineSurvivesTheCorpus(t *testing.T) {
 	for _, engine := range slices.Sorted(maps.Keys(engines)) {
 		t.Run(engine, func(t *testing.T) {
 			h := newHost(t, engine)
-			for _, m := range hostile.Modules() {
+			for i, m := range hostile.Modules() {
+				if raced && (i%3 != 0 || m.Name == "50,000 exported functions") {
+					continue // it takes ten times as long, and little of it is concurrent
+				}
 				t.Run(m.Name, func(t *testing.T) {
 					defer h.unharmed(t)
 					if m.Refused != "" {
