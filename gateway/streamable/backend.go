@@ -315,7 +315,7 @@ func (b *Backend) dispatch(out *outgoing) {
 	})
 	wait := p.sent
 	if out.Method == methodInitialize {
-		wait = p.done
+		wait = p.settled
 	}
 	select {
 	case <-wait:
@@ -337,7 +337,7 @@ func (b *Backend) begin(out *outgoing) (*post, bool) {
 	if len(b.open) >= b.o.Open {
 		return nil, false
 	}
-	p := &post{outgoing: out, key: key, sent: make(chan struct{}), begun: make(chan struct{}), done: make(chan struct{})}
+	p := &post{outgoing: out, key: key, sent: make(chan struct{}), begun: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(b.ctx)
 	if v := mirror.Version(&out.Message); mirror.Applies(v) {
 		p.stateless = v

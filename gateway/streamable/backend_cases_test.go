@@ -547,3 +547,17 @@ func TestTheEndWaitsForAnswers(t *testing.T) {
 	require.NoError(t, s.ends())
 	require.Equal(t, 1, s.count("DELETE"))
 }
+
+// A server that keeps the stream of the handshake open holds nobody up.
+func TestTheHandshakeIsOverWithItsAnswer(t *testing.T) {
+	s := play(t, map[string]http.HandlerFunc{
+		"initialize": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Mcp-Session-Id", "s1")
+			held("data: "+welcome+"\n\n")(w, r)
+		},
+		`"ping"`: asJSON(200, result("1")),
+	})
+	s.handshake()
+	s.send(request("1", "ping"))
+	s.gets(result("1"))
+}

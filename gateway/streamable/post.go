@@ -53,6 +53,7 @@ type post struct {
 	sentOnce  sync.Once
 	sent      chan struct{} // closed when it has been written
 	begun     chan struct{} // closed when the server has begun to answer
+	settled   chan struct{} // closed when the server's answer has been read
 	done      chan struct{} // closed when nothing more comes
 	answered  bool
 }
@@ -114,7 +115,10 @@ func (b *Backend) do(r *http.Request) (*http.Response, error) {
 const shortBody = 64 << 10
 
 func drop(r *http.Response) {
-	_, _ = io.CopyN(io.Discard, r.Body, shortBody)
+	// One that says no length may be a stream without an end.
+	if r.ContentLength > 0 && r.ContentLength <= shortBody {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
 	r.Body.Close()
 }
 
@@ -295,8 +299,11 @@ func (b *Backend) message(p *post, raw []byte) bool {
 		}
 	}
 	if p != nil && (kind == wire.Response || kind == wire.Failure) && id.Equal(p.ID) {
-		p.answered = true
 		b.learn(p, &m)
+		if !p.answered {
+			p.answered = true
+			close(p.settled)
+		}
 	}
 	return b.deliver(incoming{message: raw})
 }

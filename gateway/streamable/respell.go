@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/weir-mcp/weir/internal/wire"
@@ -40,11 +41,35 @@ func respell(object []byte, key string, id wire.ID, path ...string) ([]byte, boo
 	return slices.Concat(object[:from], spelled, object[to:]), true
 }
 
-// replaced puts a value in the place of the one that stands there.
-func replaced(object, value []byte, path ...string) []byte {
-	from, to, ok := wire.Find(object, path...)
+// minted gives a request the id, and its progress the token, that a shared backend
+// is to see. It is nil when there is no id.
+func minted(request, id []byte) []byte {
+	from, to, ok := wire.Find(request, "id")
 	if !ok {
-		return object
+		return nil
 	}
-	return slices.Concat(object[:from], value, object[to:])
+	tokenFrom, tokenTo, ok := wire.Find(request, "params", "_meta", "progressToken")
+	switch {
+	case !ok:
+		return slices.Concat(request[:from], id, request[to:])
+	case tokenFrom < from:
+		return slices.Concat(request[:tokenFrom], id, request[tokenTo:from], id, request[to:])
+	default:
+		return slices.Concat(request[:from], id, request[to:tokenFrom], id, request[tokenTo:])
+	}
+}
+
+// resultOf gives the id of a response as they usually are, with the result right
+// behind the id, without reading the result. The message must have been accepted by
+// [wire.Read]; then what has a result is a response and nothing else.
+func resultOf(message []byte) (wire.ID, bool) {
+	from, to, ok := wire.Find(message, "id")
+	if !ok {
+		return wire.ID{}, false
+	}
+	rest, comma := bytes.CutPrefix(bytes.TrimLeft(message[to:], " \t\r\n"), []byte{','})
+	if !comma || !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"result"`)) {
+		return wire.ID{}, false
+	}
+	return wire.ParseID(message[from:to])
 }

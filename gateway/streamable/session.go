@@ -314,6 +314,14 @@ func (s *session) endCall(key string) *call {
 	return c
 }
 
+// awaits says whether a call of the method waits for its answer.
+func (s *session) awaits(key, method string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[key]
+	return c != nil && c.method == method
+}
+
 // get opens the stream that belongs to no request, or goes on with one that broke.
 func (s *session) get(w http.ResponseWriter, r *http.Request) {
 	if !accepts(r, streamType) {
@@ -480,11 +488,15 @@ func (c clientEnd) nextMade() (made []byte) {
 
 // Write puts a message on the stream it belongs to.
 func (c clientEnd) Write(message []byte) error {
-	m, err := wire.Read(message)
-	if err != nil {
-		return nil // the relay writes nothing that cannot be read
+	m := wire.Message{Kind: wire.Response}
+	var quick bool
+	if m.ID, quick = resultOf(message); !quick || c.awaits(m.ID.Key(), methodInitialize) {
+		var err error
+		if m, err = wire.Read(message); err != nil {
+			return nil // the relay writes nothing that cannot be read
+		}
 	}
-	e := &event{data: bytes.Clone(wire.Flat(nil, m.Raw)), status: http.StatusOK}
+	e := &event{data: wire.Flat(make([]byte, 0, len(message)), message), status: http.StatusOK}
 	if m.Kind == wire.Response || m.Kind == wire.Failure {
 		call := c.endCall(m.ID.Key())
 		if call == nil {

@@ -250,21 +250,20 @@ func (l forth) Forward(out relay.Outgoing) {
 		l.gone = true
 		return
 	}
-	m, err := wire.Read(out.Message)
-	if err != nil || !out.Commit() {
+	if !out.Commit() {
 		return
 	}
-	message := m.Raw
+	message := out.Message
 	switch {
-	case m.Kind == wire.Request:
+	case out.Kind == wire.Request:
 		l.exchange.ticket = out.Ticket
-		if message = l.remap(&m); message == nil {
+		if message = l.remap(message, out.Params); message == nil {
 			l.end(l.ticket.Fail())
 			return
 		}
-	case m.Method == methodCancelled:
+	case out.Method == methodCancelled:
 		// The request it names is in another scope, so in none that is known.
-		l.front.discard(relay.Client, relay.CancelledUnseen, &m, "requests of the stateless era are cancelled by disconnecting")
+		l.front.discard(relay.Client, relay.CancelledUnseen, &wire.Message{Kind: out.Kind, Method: out.Method}, "requests of the stateless era are cancelled by disconnecting")
 		return
 	}
 	if l.worker.send(message) != nil && l.minted != "" {
@@ -274,24 +273,15 @@ func (l forth) Forward(out relay.Outgoing) {
 
 // remap gives the request the id, and its progress the token, that the backend is
 // to see. It is nil when the backend is gone.
-func (l forth) remap(m *wire.Message) []byte {
+func (l forth) remap(message, params []byte) []byte {
 	x := l.exchange
-	if token, ok := wire.Get(m.Params, "_meta", "progressToken"); ok {
-		x.token = token
-	}
+	x.token, _ = wire.Get(params, "_meta", "progressToken")
 	id, ok := x.worker.enter(x)
 	if !ok {
 		return nil
 	}
 	x.minted = id
-	if x.token == nil {
-		return m.WithID([]byte(id))
-	}
-	withToken, err := wire.Read(m.WithParams(replaced(m.Params, []byte(id), "_meta", "progressToken")))
-	if err != nil {
-		return nil
-	}
-	return withToken.WithID([]byte(id))
+	return minted(message, []byte(id))
 }
 
 // Answer refuses what the client has sent.
