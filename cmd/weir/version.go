@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/abi"
-	"github.com/weir-mcp/weir/runtime/wazero"
 )
 
 // version is overwritten by release builds (-ldflags "-X main.version=…").
@@ -33,13 +34,20 @@ func newVersion(std streams) *cobra.Command {
 		Short: "Print the version, the engines and the module ABI",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			engine, err := wazero.New(wazero.Options{Logger: newLogger(std.err, slog.LevelWarn)})
-			if err != nil {
-				return err
+			var text strings.Builder
+			fmt.Fprintf(&text, "weir %s\n", buildVersion())
+			for _, open := range builtIn {
+				engine, err := open(newLogger(std.err, slog.LevelWarn))
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(&text, "engine %s\n", engine.Name())
+				if err := engine.Close(context.WithoutCancel(cmd.Context())); err != nil {
+					return err
+				}
 			}
-			defer engine.Close(context.WithoutCancel(cmd.Context()))
-			_, err = fmt.Fprintf(std.out, "weir %s\nengine %s\nmodule ABI %d\n%s %s/%s\n",
-				buildVersion(), engine.Name(), abi.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(&text, "module ABI %d\n%s %s/%s\n", abi.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(std.out, text.String())
 			return err
 		},
 	}

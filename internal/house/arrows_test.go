@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"gateway/relay":                  {"abi", "internal/wire"},
 	"gateway/streamable":             {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
 	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
-	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero",
+	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/wasmtime",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
 	// What the examples' tests share runs modules natively and in the sandbox.

@@ -4,10 +4,12 @@ package wasmtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	goruntime "runtime"
 
 	wasm "github.com/bytecodealliance/wasmtime-go/v44"
+	"golang.org/x/sys/cpu"
 
 	"github.com/weir-mcp/weir/runtime"
 )
@@ -15,11 +17,12 @@ import (
 var _ runtime.Keeper = (*Engine)(nil)
 
 // CodeKey implements [runtime.Keeper]. It does not name settings, which are the
-// same in all engines, nor what the processor can do: wasmtime writes both into
-// what it serialises, and refuses what was made for a processor that can do more
-// than this one.
+// same in all engines. What the processor can do is in it so that machines that
+// share a folder do not exchange each other's entries; wasmtime writes both into
+// what it serialises all the same, and refuses what does not fit here.
 func (e *Engine) CodeKey() string {
-	return fmt.Sprintf("%s %s/%s", e.Name(), goruntime.GOOS, goruntime.GOARCH)
+	features := sha256.Sum256(fmt.Append(nil, cpu.X86, cpu.ARM64, cpu.RISCV64, cpu.S390X))
+	return fmt.Sprintf("%s %s/%s cpu %x", e.Name(), goruntime.GOOS, goruntime.GOARCH, features[:8])
 }
 
 // CompileToKeep implements [runtime.Keeper].

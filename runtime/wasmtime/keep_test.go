@@ -3,6 +3,7 @@
 package wasmtime
 
 import (
+	"regexp"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -62,7 +63,9 @@ func TestKeptCodeRuns(t *testing.T) {
 }
 
 func TestCodeKey(t *testing.T) {
-	require.Equal(t, "wasmtime "+version+" "+goruntime.GOOS+"/"+goruntime.GOARCH, newEngine(t, Options{}).CodeKey())
+	key := newEngine(t, Options{}).CodeKey()
+	require.Regexp(t, "^wasmtime "+regexp.QuoteMeta(version)+" "+goruntime.GOOS+"/"+goruntime.GOARCH+" cpu [0-9a-f]{16}$", key)
+	require.Equal(t, key, newEngine(t, Options{}).CodeKey())
 }
 
 // What is authentic and still does not fit is an error, and compiled anew by the
@@ -71,11 +74,25 @@ func TestWhatWasmtimeRefusesOfWhatWasKept(t *testing.T) {
 	e := newEngine(t, Options{})
 	_, kept := toKeep(t, e, doing(wt.I32Add))
 	for name, b := range map[string][]byte{
-		"nothing": nil, "no code": []byte("no code"), "a module": doing(wt.I32Add), "cut off": kept[:100],
+		"of another processor":            changed(t, kept, `[a-z0-9_]+-unknown-linux`, "yyyyyyyyyyyyyyyyyyyyyyyyyyy"),
+		"of a processor that can do more": changed(t, kept, `has_[a-z0-9]+`, "has_yyyyyyyyyyyy"),
+		"of another version":              changed(t, kept, `\x0244`, "\x0245"),
+		"nothing":                         nil, "no code": []byte("no code"), "a module": doing(wt.I32Add), "cut off": kept[:100],
 	} {
 		_, err := e.CompileKept(ctx, doing(wt.I32Add), b)
 		require.Error(t, err, name)
 	}
+}
+
+// changed is what was kept with the first match exchanged for as much of the
+// other.
+func changed(t *testing.T, kept []byte, match, other string) []byte {
+	t.Helper()
+	at := regexp.MustCompile(match).FindIndex(kept)
+	require.NotNil(t, at, "wasmtime writes it otherwise now")
+	b := slices.Clone(kept)
+	copy(b[at[0]:at[1]], other)
+	return b
 }
 
 func TestManyKeepAtOnce(t *testing.T) {

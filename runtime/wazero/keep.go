@@ -68,6 +68,15 @@ func version() string {
 	return ""
 }
 
+// nameOf names the engine, for people.
+func nameOf(mode string) string {
+	v, _, _ := strings.Cut(version(), " ")
+	if v = strings.TrimPrefix(v, "v"); v != "" {
+		v += " "
+	}
+	return "wazero " + v + "(" + mode + ")"
+}
+
 // versionIn takes the version out of the path of a file in the module cache.
 func versionIn(file string) string {
 	_, after, _ := strings.Cut(filepath.ToSlash(file), wazeroPath+"@")

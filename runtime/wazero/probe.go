@@ -50,11 +50,11 @@ func (e *Engine) probe(ctx context.Context, way memory.Way) error {
 	}
 	defer made.Close(ctx)
 	i := made.(*instance)
-	e.name = "wazero (compiler)"
+	e.name = nameOf("compiler")
 	if f, err := i.find("grow"); err != nil {
 		return err
 	} else if strings.Contains(fmt.Sprintf("%T", f.Function), "interpreter") {
-		e.name, e.interprets = "wazero (interpreter)", true
+		e.name, e.interprets = nameOf("interpreter"), true
 	}
 	e.tryStack(ctx, i)
 	if way == memory.Fresh {
