@@ -8,6 +8,7 @@
 package private
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -33,8 +34,27 @@ func Dir(dir string) error {
 // folders of a user are that user's own, it leaves access to the system.
 func Owned(path string, info fs.FileInfo) error { return owned(path, info) }
 
-// Open opens a file for reading that is regular, no link, and [Owned].
+// exchanges is how often a file may be exchanged for another while it is opened:
+// whoever writes files whole, by renaming, does so now and then.
+const exchanges = 20
+
+var errExchanged = errors.New("was exchanged while it was opened")
+
+// Open opens a file for reading that is regular, no link, and [Owned]. A file that
+// is exchanged for another meanwhile is opened again, as the other.
 func Open(path string) (*os.File, error) {
+	for n := 1; ; n++ {
+		f, err := open(path)
+		if !errors.Is(err, errExchanged) {
+			return f, err
+		}
+		if n == exchanges {
+			return nil, fmt.Errorf("%s %w, %d times", path, err, n)
+		}
+	}
+}
+
+func open(path string) (*os.File, error) {
 	// What is no file is not opened: opening a pipe waits.
 	before, err := os.Lstat(path)
 	if err != nil {
@@ -49,7 +69,7 @@ func Open(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(before, info) {
-		err = fmt.Errorf("%s was exchanged while it was opened", path)
+		err = errExchanged
 	}
 	if err == nil {
 		err = Owned(path, info)

@@ -3,8 +3,11 @@
 package private_test
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -63,4 +66,43 @@ func TestLinksAndPipesAreRefused(t *testing.T) {
 		_, err := private.Open(path)
 		require.ErrorContains(t, err, "not a regular file")
 	}
+}
+
+// A file that others exchange all the time, as a cache's are, is one of theirs.
+func TestOpenWhileFilesAreExchanged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	exchange := func() {
+		next := filepath.Join(dir, "next")
+		if err := errors.Join(os.WriteFile(next, []byte("whole"), 0o600), os.Rename(next, path)); err != nil {
+			t.Error(err)
+		}
+	}
+	exchange()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				exchange()
+			}
+		}
+	})
+	for range 2000 {
+		f, err := private.Open(path)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		b, err := io.ReadAll(f)
+		if err != nil || string(b) != "whole" {
+			t.Errorf("%q %v", b, err)
+		}
+		_ = f.Close()
+	}
+	close(done)
+	wg.Wait()
 }
