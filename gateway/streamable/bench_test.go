@@ -73,14 +73,14 @@ func BenchmarkFront(b *testing.B) {
 			defer server.Close()
 			calls(b, server.URL, body(params("")), nil)
 		})
-		for name, message := range map[string][]byte{"session": body(params("")), "stateless": statelessBody} {
+		for name, message := range map[string][]byte{"session": body(params("")), "session, JSON": body(params("")), "stateless": statelessBody} {
 			b.Run(fmt.Sprintf("%dKiB/%s", size>>10, name), func(b *testing.B) {
-				front := streamable.NewFront(streamable.FrontOptions{Start: newEcho})
+				front := streamable.NewFront(streamable.FrontOptions{Start: newEcho, JSON: strings.HasSuffix(name, "JSON")})
 				server := httptest.NewServer(front)
 				defer server.Close()
 				defer func() { _ = front.Shutdown(context.Background()) }()
 				headers := map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "echo"}
-				if name == "session" {
+				if name != "stateless" {
 					res := one(b, server.URL, []byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`), nil)
 					headers = map[string]string{"Mcp-Session-Id": res.Header.Get("Mcp-Session-Id")}
 				}

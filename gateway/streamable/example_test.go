@@ -45,6 +45,7 @@ func (closer) Close() error { return nil }
 // A client on HTTP talks to a server on stdio, which here is no process.
 func ExampleFront() {
 	front := streamable.NewFront(streamable.FrontOptions{
+		JSON: true,
 		Start: func(context.Context, *abi.Principal) (relay.End, error) {
 			stdin, toServer := io.Pipe()
 			fromServer, stdout := io.Pipe()

@@ -64,6 +64,11 @@ type FrontOptions struct {
 	// and [DefaultEventBytes].
 	Events     int
 	EventBytes int
+	// JSON answers a request with JSON where its answer is the first thing to be
+	// sent, within a second. It saves a little, but such an answer cannot be asked
+	// for again when its connection breaks. Else the answer is a stream, errors
+	// aside.
+	JSON bool
 	// KeepAlive is how often a comment is sent on a stream that is silent, so that
 	// a peer that is gone is noticed. Default [DefaultKeepAlive].
 	KeepAlive time.Duration

@@ -138,9 +138,22 @@ func (c *client) post(body string, headers ...string) *answer {
 	return c.do(http.MethodPost, body, headers...)
 }
 
-// text is the whole body.
+// text is the whole body, of a stream the data.
 func (a *answer) text() string {
 	a.t.Helper()
+	if a.Header.Get("Content-Type") == "text/event-stream" {
+		var all []string
+		for {
+			e, err := a.events.Next()
+			if err != nil {
+				require.Equal(a.t, io.EOF, err)
+				return strings.Join(all, "\n")
+			}
+			if len(e.Data) > 0 {
+				all = append(all, string(e.Data))
+			}
+		}
+	}
 	b, err := io.ReadAll(a.Body)
 	require.NoError(a.t, err)
 	return string(b)

@@ -44,8 +44,8 @@ func (o *responder) abort() {
 // end takes the bound away: the connection may be used again.
 func (o *responder) end() { _ = o.control.SetWriteDeadline(time.Time{}) }
 
-// start opens the stream.
-func (o *responder) start() error {
+// start opens the stream, at once unless an event follows anyway.
+func (o *responder) start(follows bool) error {
 	if o.started {
 		return nil
 	}
@@ -57,6 +57,9 @@ func (o *responder) start() error {
 	h.Set("X-Accel-Buffering", "no")
 	o.hurry()
 	o.w.WriteHeader(http.StatusOK)
+	if follows {
+		return nil
+	}
 	return o.control.Flush()
 }
 

@@ -350,7 +350,8 @@ func (s *session) get(w http.ResponseWriter, r *http.Request) {
 }
 
 // deliver writes a stream to a client until it ends or the client is gone. At once
-// says that it is a stream whatever comes; else a lone answer is written as JSON.
+// says that it is a stream whatever comes; else an answer that comes first and is an
+// error is written as JSON, with its status, as are others where that is asked for.
 func (s *session) deliver(w http.ResponseWriter, r *http.Request, stream *stream, c *conn, atOnce bool) {
 	out := newResponder(w, s.front.stall)
 	defer out.end()
@@ -362,7 +363,7 @@ func (s *session) deliver(w http.ResponseWriter, r *http.Request, stream *stream
 	for {
 		e, over := s.store.head(stream)
 		switch {
-		case e != nil && e.final && !out.started && !atOnce:
+		case e != nil && e.final && !out.started && !atOnce && (e.failed || s.front.o.JSON):
 			if e.failed && e.stream.id == firstCall {
 				w.Header().Del(mirror.SessionHeader)
 			}
@@ -370,7 +371,7 @@ func (s *session) deliver(w http.ResponseWriter, r *http.Request, stream *stream
 			s.store.delivered(c, e, false)
 			return
 		case e != nil || over || atOnce:
-			if s.begun(out, stream) != nil {
+			if s.begun(out, stream, e != nil) != nil {
 				return
 			}
 			if over {
@@ -395,9 +396,9 @@ func (s *session) deliver(w http.ResponseWriter, r *http.Request, stream *stream
 		case <-r.Context().Done():
 			return
 		case <-slow.C:
-			err = s.begun(out, stream)
+			err = s.begun(out, stream, false)
 		case <-silence.C:
-			if err = s.begun(out, stream); err == nil {
+			if err = s.begun(out, stream, false); err == nil {
 				err = out.alive()
 			}
 			silence.Reset(s.front.o.KeepAlive)
@@ -413,15 +414,13 @@ const firstCall = standalone + 1
 
 // begun opens the stream, if it is not open: with an event to resume from, where
 // the client knows such.
-func (s *session) begun(out *responder, stream *stream) error {
+func (s *session) begun(out *responder, stream *stream, follows bool) error {
 	if out.started {
 		return nil
 	}
-	if err := out.start(); err != nil {
+	prime := s.settled() >= primingVersion
+	if err := out.start(follows || prime); err != nil || !prime {
 		return err
-	}
-	if s.settled() < primingVersion {
-		return nil
 	}
 	s.store.keep(stream)
 	return out.event(&sse.Event{ID: eventID(stream.id, s.store.position(stream)), HasID: true, HasData: true})

@@ -179,9 +179,9 @@ func (x *exchange) serve(m *wire.Message, version string) {
 		case <-x.stop:
 			x.end(x.ticket.Fail())
 		case <-slow.C:
-			x.gone = x.out.start() != nil
+			x.gone = x.out.start(false) != nil
 		case <-silence.C:
-			x.gone = x.out.start() != nil || x.out.alive() != nil
+			x.gone = x.out.start(true) != nil || x.out.alive() != nil
 			silence.Reset(x.front.o.KeepAlive)
 		}
 	}
@@ -313,10 +313,13 @@ func (l back) Forward(out relay.Outgoing) {
 		return
 	}
 	if out.Method == "" {
+		if out.Kind == wire.Response && !l.front.o.JSON {
+			l.gone = l.out.start(true) != nil
+		}
 		l.answer(l.status(&out), out.Message)
 		return
 	}
-	l.gone = l.out.start() != nil || l.out.message("", wire.Flat(nil, out.Message)) != nil
+	l.gone = l.out.start(true) != nil || l.out.message("", wire.Flat(nil, out.Message)) != nil
 }
 
 // status is the HTTP status for an answer: an error of the backend's own has the
