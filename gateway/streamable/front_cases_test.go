@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -343,6 +344,13 @@ func Test_unknown_response(t *testing.T) {
 func Test_orphans(t *testing.T) {
 	const sessions = 100
 	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.Idle = 2 * time.Second })
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
 	var mu sync.Mutex
 	var pids []int
 	var all sync.WaitGroup
@@ -366,6 +374,8 @@ func Test_orphans(t *testing.T) {
 	for _, pid := range pids {
 		require.False(t, running(pid))
 	}
+	http.DefaultClient.CloseIdleConnections()
+	eventually(t, "the memory is free again", func() bool { return heap()-before < sessions*50<<10 })
 	// leak.Descriptors and leak.Goroutines look at the rest.
 }
 
@@ -594,6 +604,20 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 	flood := c.post(strings.Replace(request("7", "tools/call", `"name":"flood"`), `"_meta":{`, `"_meta":{"progressToken":"t",`, 1), "Mcp-Method", "tools/call", "Mcp-Name", "flood")
 	eventually(t, "it has been let go", func() bool { return words(t, c.call("1", "cancelled", "{}").is(200)) == "1" })
 	require.Equal(t, 1, h.book.Count("reads too slowly"))
+	flood.drop()
+}
+
+// In a session it is the client itself who waits, and not for ever: its stream is
+// cut, and can be resumed.
+func TestAStreamThatIsNotReadIsCut(t *testing.T) {
+	h := newHouse(t, "raw")
+	h.front.Stall(100 * time.Millisecond)
+	c := h.open("2025-06-18")
+	flood := c.post(call("7", "flood", "{}"))
+	_, id := flood.next()
+	eventually(t, "more has come since than is kept", func() bool { return h.discards(streamable.Undelivered) > 0 })
+	c.post(ping).is(200, pong)
+	c.do("GET", "", "Last-Event-Id", id).is(400, "Last-Event-Id")
 	flood.drop()
 }
 
