@@ -565,6 +565,28 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	require.Zero(t, h.front.Sessions())
 }
 
+// An answer of the client that does not pass is refused, and the backend that waits
+// for it gets an error in its place.
+func TestBadAnswersOfTheClient(t *testing.T) {
+	h := newHouse(t, "raw", func(o *streamable.FrontOptions) { o.Body = 1000 })
+	c := h.open("2025-06-18")
+	for bad, want := range map[string]struct {
+		status int
+		cause  relay.Cause
+	}{
+		`{"jsonrpc":"2.0","id":"q7","result":{},"result":{}}`:                      {400, relay.BadMessage},
+		`{"jsonrpc":"2.0","id":"q7","result":"` + strings.Repeat("x", 2000) + `"}`: {413, relay.TooLarge},
+	} {
+		work := c.post(call("7", "work", "{}"))
+		work.gets(progress("7", "1"), asked)
+		c.post(bad).is(want.status, `"id":null,"error":{"code":-32600`)
+		work.gets(progress("7", "2"))
+		data, _ := work.next()
+		require.Contains(t, data, `"id":7,"result":{"content":[],"answer":{"code":-32603`)
+		require.Equal(t, 1, h.discards(want.cause))
+	}
+}
+
 // A session that the backend refuses is none.
 func TestARefusedInitialize(t *testing.T) {
 	h := newHouse(t, "raw")

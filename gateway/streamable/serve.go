@@ -129,8 +129,9 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, version string) {
 	var long *wire.TooLong
 	switch {
 	case errors.As(err, &long):
-		f.discard(relay.Client, relay.TooLarge, nil, long.Error())
-		f.passTooLong(r, long)
+		if !f.passRefused(r, long.Kind, incoming{err: long}) {
+			f.discard(relay.Client, relay.TooLarge, nil, long.Error())
+		}
 		refuse(w, http.StatusRequestEntityTooLarge, answerable(long.Kind, long.ID), codeInvalid, textTooLarge)
 		return
 	case err != nil:
@@ -140,8 +141,9 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, version string) {
 	m, err := wire.Read(raw)
 	if err != nil {
 		bad := wire.AsError(err)
-		f.discard(relay.Client, relay.BadMessage, nil, bad.Error())
-		f.passBad(r, raw, bad)
+		if !f.passRefused(r, bad.Kind, incoming{message: raw}) {
+			f.discard(relay.Client, relay.BadMessage, nil, bad.Error())
+		}
 		refuse(w, http.StatusBadRequest, answerable(bad.Kind, bad.ID), bad.Code, bad.Reason)
 		return
 	}
@@ -170,26 +172,18 @@ func answerable(kind wire.Kind, id wire.ID) wire.ID {
 	return id
 }
 
-// passBad hands the session an answer that was refused: whoever waits for it gets
-// an error.
-func (f *Front) passBad(r *http.Request, raw []byte, bad *wire.Error) {
-	if bad.Kind == wire.Response || bad.Kind == wire.Failure {
-		f.passToSession(r, incoming{err: &wire.TooLong{Kind: bad.Kind, ID: bad.ID}})
+// passRefused hands the relay an answer that does not pass: whoever waits for it
+// gets an error. It is false when it is no answer, or there is no session.
+func (f *Front) passRefused(r *http.Request, kind wire.Kind, i incoming) bool {
+	if kind != wire.Response && kind != wire.Failure {
+		return false
 	}
-}
-
-func (f *Front) passTooLong(r *http.Request, long *wire.TooLong) {
-	if long.Kind == wire.Response || long.Kind == wire.Failure {
-		f.passToSession(r, incoming{err: long})
-	}
-}
-
-func (f *Front) passToSession(r *http.Request, i incoming) {
 	f.mu.Lock()
 	s := f.sessions[r.Header.Get(mirror.SessionHeader)]
 	f.mu.Unlock()
-	if s != nil && samePrincipal(s.principal, relay.PrincipalFrom(r.Context())) && s.hold() {
-		s.push(r.Context(), i)
-		s.release()
+	if s == nil || !samePrincipal(s.principal, relay.PrincipalFrom(r.Context())) || !s.hold() {
+		return false
 	}
+	defer s.release()
+	return s.push(r.Context(), i)
 }
