@@ -20,7 +20,8 @@ type Invocation struct {
 	Timeout time.Duration
 	Context *Context
 	// Request is the request payload that a response answers, where the host
-	// has it. It travels to modules (abi.md), never over interceptor/invoke.
+	// has it. It travels to modules (abi.md), and over interceptor/invoke in _meta
+	// only, where the host's configuration says so (MetaRequest).
 	Request json.RawMessage
 	// Connection names, within this process, the connection or the command that
 	// the invocation came by, where that stands for a session (abi.md, grant

@@ -11,6 +11,12 @@ const (
 	ExtensionKey = "io.modelcontextprotocol/interceptors"
 )
 
+// MetaRequest is the member of an invocation's _meta that holds the payload of
+// the request that a response answers, bare: what a module gets as "request"
+// (abi.md). It goes to hosts whose configuration asks for it. The drafts have no
+// name for it; the prefix is ours, as MCP wants of such a member.
+const MetaRequest = "io.github.weir-mcp/request"
+
 // Type says what an interceptor may do (protocol.md §1).
 type Type string
 

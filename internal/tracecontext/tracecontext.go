@@ -1,4 +1,4 @@
-// Package tracecontext reads the traceparent of W3C Trace Context, which names
+// Package tracecontext reads and writes the traceparent of W3C Trace Context, which names
 // the trace that an operation belongs to. It comes as an HTTP header or as the
 // member traceparent of a message's _meta; both are a stranger's words, so the
 // reader is strict and whoever calls it ignores what it refuses.
@@ -20,6 +20,16 @@ type Parent struct {
 	TraceID string // 32 lower-case hexadecimal digits, not all zero
 	SpanID  string // 16 lower-case hexadecimal digits, not all zero
 	Sampled bool   // whether the caller may have recorded the trace
+}
+
+// String writes the traceparent of version 00. It is one that [Parse] reads where
+// the ids are as they should be; nothing checks them here.
+func (p Parent) String() string {
+	flags := "00"
+	if p.Sampled {
+		flags = "01"
+	}
+	return "00-" + p.TraceID + "-" + p.SpanID + "-" + flags
 }
 
 // The layout of version 00: version, trace id, parent id and flags, each with a

@@ -41,6 +41,19 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	for _, sampled := range []bool{true, false} {
+		want := tracecontext.Parent{TraceID: trace, SpanID: span, Sampled: sampled}
+		got, ok := tracecontext.Parse(want.String())
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	for _, bad := range []tracecontext.Parent{{}, {TraceID: trace}, {TraceID: trace + "0", SpanID: span}, {TraceID: trace, SpanID: "x\r\n"}} {
+		_, ok := tracecontext.Parse(bad.String())
+		require.False(t, ok)
+	}
+}
+
 func TestWhatIsIgnored(t *testing.T) {
 	good := "00-" + trace + "-" + span + "-01"
 	for name, in := range map[string]string{

@@ -185,6 +185,7 @@ func (s *Server) invoke(ctx context.Context, _ *mcp.ServerSession, p *params) (*
 	if err != nil {
 		return nil, s.refusal(err)
 	}
+	readMeta(&inv, p.bytes())
 	// Over HTTP nothing else ends an invocation whose caller has gone.
 	if over, ok := httpRequestOf(ctx); ok {
 		var cancel context.CancelCauseFunc
