@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -105,12 +104,10 @@ func refusal(kind wire.Kind, id wire.ID, reason abi.Reason) []byte {
 	if kind == wire.Request || kind == wire.Notification || id.IsZero() || id.IsNull() {
 		return nil
 	}
-	data := fmt.Appendf(nil, `{"reason":%q}`, reason)
-	return append(wire.AppendFailure(nil, id.Raw(), abi.CodeInternal, "the answer was refused", data), '\n')
+	return append(refuse(id, reason, "the answer was refused"), '\n')
 }
 
-// refuseBody is refusal for the body that answers an HTTP request.
-func refuseBody(request []byte, reason abi.Reason) []byte {
-	_, id := wire.Peek(request)
-	return bytes.TrimSuffix(refusal(wire.Response, id, reason), []byte("\n"))
+// refuse answers a call in the host's place.
+func refuse(id wire.ID, reason abi.Reason, text string) []byte {
+	return wire.AppendFailure(nil, id.Raw(), abi.CodeInternal, text, fmt.Appendf(nil, `{"reason":%q}`, reason))
 }

@@ -12,20 +12,29 @@
 // # Discovery
 //
 // A list is valid while the connection that it came over lives. Besides that it
-// is fetched again in the background once it is older than [SetOptions.Fresh],
-// and no older than twice that is ever used. A set in this process says itself
-// when it changed. A host that cannot be listed is tried again on demand, after
-// a pause that grows from 100 ms to 5 s; until then its listing says why.
+// is fetched again in the background before it is older than [SetOptions.Fresh],
+// and none older than twice that is ever used. A set in this process says itself
+// when it changed; elsewhere nothing does, but a host that does not know an
+// interceptor it listed is asked at once. Lists change as a whole.
+//
+// A connection that breaks is made anew at once. A host that cannot be listed is
+// tried again after a pause that grows from 100 ms to 5 s, less up to half of it
+// at random; until then its listing says why. After three attempts in a row that
+// did not reach it its [Breaker] opens: nobody waits for it any more, and it is
+// probed in the background. [Set.Status] says how each host does.
 //
 // # Trust
 //
 // What runs elsewhere is not trusted: each answer passes the strict reader of
-// internal/wire before anything else reads it, everything is bounded, and a
-// connection that misbehaves is dropped and made anew. An invocation is never
-// sent twice: when the connection breaks under it, it fails, and what follows
-// from that is its policy's to decide. Commands get PATH, HOME, LANG, TMPDIR and
-// what their configuration sets, and no more of the environment ([Environment]).
-// Redirects are not followed, since the configured headers would go with them.
+// internal/wire before anything else reads it, everything is bounded, and what
+// goes wrong with one invocation stays with it where the transport lets it: over
+// HTTP always, over stdio unless the process dies or does not read. An invocation
+// is never sent twice: when the connection breaks under it, it fails, and what
+// follows from that is its policy's to decide. Commands get PATH, HOME, LANG,
+// TMPDIR and what their configuration sets, and no more of the environment
+// ([Environment]). Redirects are not followed, since the configured headers would
+// go with them. The request that a response answers goes out of this process
+// only where [Options.Request] says so.
 //
 // # Use
 //

@@ -3,7 +3,6 @@ package hosts
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
-	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Options are what all kinds of hosts have in common.
@@ -22,6 +20,11 @@ type Options struct {
 	// unwraps what comes back (protocol.md §3). A set in this process always
 	// gets bare payloads.
 	Envelope bool
+	// Request sends the payload of the request along with an invocation on its
+	// response, in "_meta" under [abi.MetaRequest], bare whatever Envelope says;
+	// it is left out where both together have more than 4 MiB. A set in this
+	// process always has it.
+	Request bool
 	// Version is what weir calls itself towards MCP peers, beside its name: the
 	// version of the build. Empty is "(devel)".
 	Version string
@@ -44,19 +47,27 @@ type Host struct {
 	grace    time.Duration // for a peer to leave in
 	source   source
 
-	// Of discovery. The flight runs under life, not under its callers.
+	// Of discovery. The flight and the keeper run under life, not under those who
+	// wait for them.
 	life    context.Context
 	end     context.CancelFunc
 	fresh   time.Duration
 	publish func(chain.Listing)
 	running sync.WaitGroup
-	dirty   atomic.Bool // the source says that its list changed
+	woken   chan struct{} // for the keeper
+	changes atomic.Uint64 // that the source has told of
+	doubted atomic.Bool
 	state   atomic.Pointer[state]
 
-	mu       sync.Mutex // of flight, failures and closed
-	flight   *flight
-	failures int
-	closed   bool
+	mu     sync.Mutex // of what follows, and of changes to state
+	flight *flight
+	kept   bool // the keeper runs
+	closed bool
+	warned warned
+	// For the status.
+	attempts, failures uint64
+	lastError          error
+	lastErrorAt        time.Time
 }
 
 var _ chain.PromptHost = (*Host)(nil)
@@ -68,29 +79,14 @@ type source interface {
 	invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error)
 	// valid reports whether what list returned last may still be used.
 	valid() bool
+	// wayOut says what an operator can do when it cannot be listed.
+	wayOut() string
 	close(ctx context.Context) error
 }
 
-// offer is what a source lists.
-type offer struct {
-	interceptors []abi.Descriptor
-	skipped      []abi.Skipped
-}
-
-// state is the outcome of the last discovery.
-type state struct {
-	listing chain.Listing
-	at      time.Time
-	// retry is when a failed discovery may be tried again.
-	retry time.Time
-}
-
-// flight is a discovery in progress.
-type flight struct{ done chan struct{} }
-
 func newHost(name string, o Options) *Host {
 	h := &Host{name: name, failOpen: o.FailOpen, mask: o.Mask, version: cmp.Or(o.Version, "(devel)"),
-		grace: closeGrace, fresh: DefaultFresh, publish: func(chain.Listing) {}}
+		grace: closeGrace, fresh: DefaultFresh, publish: func(chain.Listing) {}, woken: make(chan struct{}, 1)}
 	h.log = o.Logger
 	if h.log == nil {
 		h.log = slog.Default()
@@ -136,154 +132,12 @@ func (h *Host) masked(err error) error {
 	return maskedError{h.mask(err.Error()), err}
 }
 
-// How long the pauses between attempts to reach a host are, and how long one
-// attempt may take.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-	attemptLimit = 20 * time.Second
-)
-
-// need says what a listing takes: nothing, a refresh in the background, or to
-// wait for one.
-type need uint8
-
-const (
-	nothing need = iota
-	refresh
-	wait
-)
-
-func (h *Host) needs(now time.Time) need {
-	s := h.state.Load()
-	switch {
-	case s == nil || h.dirty.Load():
-		return wait
-	case s.listing.Err != nil:
-		switch {
-		case now.Before(s.retry):
-			return nothing
-		case h.failOpen:
-			// Operations go on without it anyhow: one that swallows packets must
-			// not eat up their deadline each time it is tried.
-			return refresh
-		}
-		return wait
-	case !h.source.valid():
-		return wait
-	}
-	switch age := now.Sub(s.at); {
-	case age < h.fresh:
-		return nothing
-	case age < 2*h.fresh:
-		return refresh
-	default:
-		return wait
-	}
-}
-
-// discover starts a discovery, or joins the one that runs. It survives those who
-// wait for it: one that leaves must not fail the others.
-func (h *Host) discover() *flight {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.flight != nil {
-		return h.flight
-	}
-	f := &flight{done: make(chan struct{})}
-	if h.closed {
-		close(f.done)
-		return f
-	}
-	h.flight = f
-	h.running.Go(func() { h.fly(f) })
-	return f
-}
-
-func (h *Host) fly(f *flight) {
-	ctx, cancel := context.WithTimeout(h.life, attemptLimit)
-	defer cancel()
-	h.dirty.Store(false) // before the list is read: a change meanwhile counts
-	found, err := h.source.list(ctx)
-	err = h.masked(err)
-	now := time.Now()
-	old := h.state.Load()
-	next := &state{at: now, listing: chain.Listing{Host: h, FailOpen: h.failOpen,
-		Interceptors: found.interceptors, Skipped: found.skipped}}
-
-	h.mu.Lock()
-	if err == nil {
-		h.failures = 0
-	} else {
-		pause := min(firstPause<<min(h.failures, 10), longestPause)
-		h.failures++
-		next.retry = now.Add(pause)
-		next.listing = chain.Listing{Host: h, FailOpen: h.failOpen, Err: fmt.Errorf("host %q: %w", h.name, err)}
-		// A refresh that failed over a connection that lives leaves the list in
-		// force until it is too old.
-		if old != nil && old.listing.Err == nil && h.source.valid() && now.Sub(old.at) < 2*h.fresh {
-			next = old
-		}
-	}
-	h.report(old, next, err)
-	h.state.Store(next)
-	h.publish(next.listing)
-	h.flight = nil
-	h.mu.Unlock()
-	close(f.done)
-}
-
-// report logs what changed, once.
-func (h *Host) report(old, next *state, err error) {
-	switch {
-	case err != nil && h.life.Err() != nil: // closing
-	case err != nil && (old == nil || old.listing.Err == nil || old.listing.Err.Error() != errText(next.listing.Err)):
-		h.log.Warn("the host cannot be listed; what it may guard is blocked until it answers, unless it fails open", "error", err)
-	case err == nil && old != nil && old.listing.Err != nil:
-		h.log.Info("the host answers again", "interceptors", len(next.listing.Interceptors))
-	}
-	if err != nil {
-		return
-	}
-	var before []abi.Skipped
-	if old != nil {
-		before = old.listing.Skipped
-	}
-	for i, s := range next.listing.Skipped {
-		if i < len(before) && sameSkip(before[i], s) {
-			continue
-		}
-		h.log.Warn("an interceptor was skipped: its descriptor cannot be used",
-			"interceptor", clip(s.Name), "index", s.Index, "error", clip(s.Err.Error()), "skipped", len(next.listing.Skipped))
-		if i+1 == maxSkipLines {
-			return
-		}
-	}
-}
-
-// maxSkipLines bounds what one list can write into the log.
-const maxSkipLines = 20
-
-func sameSkip(a, b abi.Skipped) bool {
-	return a.Name == b.Name && a.Index == b.Index && a.Err.Error() == b.Err.Error()
-}
-
-// clip bounds a stranger's words in the log.
-func clip(s string) string { return wire.Clip(s, 1<<10) }
-
 func (h *Host) close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	h.mu.Unlock()
 	h.end()
+	h.mu.Unlock()
 	err := h.source.close(ctx)
 	h.running.Wait()
 	return err
-}
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

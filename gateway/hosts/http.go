@@ -1,19 +1,12 @@
 package hosts
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/weir-mcp/weir/abi"
-	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // Endpoint is an interceptor server over streamable HTTP.
@@ -37,9 +30,10 @@ func HTTP(name string, e Endpoint, o Options) *Host {
 		own.MaxIdleConnsPerHost = 32
 		transport, idle = own, own.CloseIdleConnections
 	}
-	h.source = &remote{host: h, envelope: o.Envelope, dial: func(ctx context.Context) (*connection, error) {
+	r := newRemote(h, o, "see that an interceptor server answers at its url; weir list URL shows what it offers")
+	r.dial = func(ctx context.Context) (*connection, error) {
 		life, end := context.WithCancel(context.Background())
-		trip := &roundTripper{base: transport, headers: e.Headers, life: life, gone: make(chan struct{}, 1)}
+		trip := &roundTripper{base: transport, headers: e.Headers, life: life, gone: make(chan struct{}, 1), doubt: h.doubt}
 		client := &http.Client{Transport: trip, CheckRedirect: noRedirect}
 		c, err := h.open(ctx, &mcp.StreamableClientTransport{
 			Endpoint: e.URL, HTTPClient: client, DisableStandaloneSSE: true, MaxEventSize: MaxAnswer + envelopeBytes, MaxRetries: -1,
@@ -62,26 +56,49 @@ func HTTP(name string, e Endpoint, o Options) *Host {
 			}
 		}()
 		return c, nil
-	}}
+	}
+	h.source = r
 	return h
 }
 
 // noRedirect stops at a redirect: the configured headers are for one server.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// roundTripper adds the headers, bounds what comes back, and notices when the
-// connection is of no use any more.
+// invocationKey marks the context of an invocation.
+type invocationKey struct{}
+
+func invoking(ctx context.Context) context.Context {
+	return context.WithValue(ctx, invocationKey{}, true)
+}
+
+func isInvocation(r *http.Request) bool { return r.Context().Value(invocationKey{}) != nil }
+
+// roundTripper adds the headers, makes one bounded JSON answer of whatever comes
+// back to a call, and notices when the connection is of no use any more.
+//
+// What goes wrong with one invocation stays with it: a proxy that refuses one
+// client's payload, or a connection that breaks under it, must not cost other
+// clients theirs. So an invocation is always answered, by a failure if need be,
+// and the SDK's session goes on; whether the host is still there is found out by
+// asking for its list.
 type roundTripper struct {
 	base    http.RoundTripper
 	headers map[string]string
 	life    context.Context // of the connection
 	gone    chan struct{}   // gets a value when the connection is lost
+	doubt   func()          // has the host asked for its list
 }
 
-// maxStreamBytes bounds one event stream: an answer and whatever the host says
-// before it.
-const maxStreamBytes = 4 * MaxAnswer
+// The bounds of one event stream: an answer and whatever the host says before
+// it; and how long a stream may take to end once it has brought the answer, so
+// that its connection can be used again.
+const (
+	maxStreamBytes = 4 * MaxAnswer
+	drainBytes     = 64 << 10
+	drainTime      = time.Second
+)
 
+// RoundTrip implements [http.RoundTripper].
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	detach := context.AfterFunc(t.life, cancel)
@@ -96,7 +113,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(out)
 	if err != nil {
 		if req.Context().Err() == nil {
-			t.lose()
+			t.doubt()
 		}
 		end()
 		return nil, err
@@ -104,11 +121,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "" {
 		t.lose() // the server has forgotten the session
 	}
-	resp.Body = &body{Reader: io.LimitReader(resp.Body, maxStreamBytes), Closer: resp.Body, end: end}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" && req.GetBody != nil {
-		return t.strict(req, resp)
-	}
-	return resp, nil
+	resp.Body = &body{bounded(resp.Body), resp.Body, end}
+	return t.answer(req, resp)
 }
 
 // lose never blocks: once is enough.
@@ -117,51 +131,4 @@ func (t *roundTripper) lose() {
 	case t.gone <- struct{}{}:
 	default:
 	}
-}
-
-// strict reads an answer in JSON whole and lets through what internal/wire
-// accepts; else the call that waits for it gets a failure, and no other call
-// suffers.
-func (t *roundTripper) strict(req *http.Request, resp *http.Response) (*http.Response, error) {
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+envelopeBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	reason := abi.ReasonBadOutput
-	_, err = wire.Read(answer)
-	if len(answer) > MaxAnswer+envelopeBytes {
-		reason, err = abi.ReasonOutputTooLarge, errTooLarge
-	}
-	if err != nil && resp.StatusCode >= 200 && resp.StatusCode <= 299 && len(answer) > 0 {
-		request, err := req.GetBody()
-		if err != nil {
-			return nil, err
-		}
-		defer request.Close()
-		sent, err := io.ReadAll(request)
-		if err != nil {
-			return nil, err
-		}
-		answer = refuseBody(sent, reason)
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	resp.ContentLength = int64(len(answer))
-	resp.Header.Set("Content-Length", strconv.Itoa(len(answer)))
-	return resp, nil
-}
-
-var errTooLarge = errors.New("the answer is too large")
-
-// body is a response body that ends the request's context when it is closed.
-type body struct {
-	io.Reader
-	io.Closer
-	end func()
-}
-
-func (b *body) Close() error {
-	err := b.Closer.Close()
-	b.end()
-	return err
 }

@@ -27,7 +27,10 @@ type Interceptors interface {
 // ([abi.Invocation.Request]).
 func InProcess(name string, set Interceptors, o Options) *Host {
 	h := newHost(name, o)
-	h.source = &inProcess{set: set, stop: set.Subscribe(func() { h.dirty.Store(true) })}
+	h.source = &inProcess{set: set, stop: set.Subscribe(func() {
+		h.changes.Add(1)
+		h.wake()
+	})}
 	return h
 }
 
@@ -51,6 +54,10 @@ func (p *inProcess) invoke(ctx context.Context, inv abi.Invocation) (abi.Result,
 }
 
 func (p *inProcess) valid() bool { return true }
+
+func (p *inProcess) wayOut() string {
+	return "its modules are still loading; the log says of each what became of it"
+}
 
 func (p *inProcess) close(context.Context) error {
 	p.stop()

@@ -133,7 +133,14 @@ func serveHTTP(t *testing.T, s script, stateless bool) *httptest.Server {
 	return web
 }
 
+// beforeServing is what some kinds of servers do first; they serve "dies" then.
+var beforeServing = map[string]func(){}
+
 func serveStdio(kind string) int {
+	if first := beforeServing[kind]; first != nil {
+		first()
+		kind = "dies"
+	}
 	switch kind {
 	case "exits":
 		fmt.Fprintln(os.Stderr, "cannot open my database")
@@ -230,6 +237,19 @@ var scripts = map[string]script{
 		}
 		return fmt.Sprintf(`{"type":"validation","interceptor":"guard","phase":"request","valid":true,"info":%d}`, os.Getpid()), nil
 	}},
+}
+
+func init() {
+	var asked atomic.Bool
+	scripts["forgets"] = script{func(context.Context, string) (string, error) {
+		if asked.Swap(false) {
+			return strings.ReplaceAll(oneValidator, "guard", "successor"), nil
+		}
+		return oneValidator, nil
+	}, func(context.Context, json.RawMessage) (string, error) {
+		asked.Store(true)
+		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown", Data: json.RawMessage(`{"name":"guard"}`)}
+	}}
 }
 
 func descriptors(names ...string) string {

@@ -26,27 +26,63 @@ const (
 	maxInterceptors = 10_000
 	maxListBytes    = 16 << 20
 
+	// maxWithRequest bounds payload and request together, in bytes, where the one
+	// goes with the other: as much as a payload alone may have (abi.md "Limits").
+	maxWithRequest = 4 << 20
+
 	// stuckAfter is how long a call that was given up may take to return before
-	// its connection counts as broken: the peer does not read.
-	stuckAfter = 250 * time.Millisecond
+	// its connection counts as broken: the peer does not read. It is long, since
+	// a peer that is only slow must not lose the calls of others to one whose
+	// payload it was slow to take.
+	stuckAfter = 2 * time.Second
+
+	// rereads is how often a list of several pages is read before it counts as one
+	// that never settles.
+	rereads = 5
+
+	// relistLimit is how long a connection that is in use may take to bring a
+	// list before it counts as broken.
+	relistLimit = 8 * time.Second
+)
+
+// Processes that live no longer than shortLife one after the other are started
+// again after a pause, which grows to flapPause at most: a program that dies of
+// itself is not started over and over at once. Those who wait for the host wait
+// for that, too; nothing fails because of it.
+const (
+	shortLife = 10 * time.Second
+	flapPause = time.Second
 )
 
 // remote is a host in another process, whatever the transport.
 type remote struct {
 	host     *Host
 	envelope bool
+	request  bool // goes along, see [Options.Request]
+	out      string
 	// dial makes a new connection; it is never called twice at once.
 	dial func(ctx context.Context) (*connection, error)
 
+	known offer // the list that was read last, in force or not; discovery's alone
+
 	mu     sync.Mutex
-	conn   *connection // nil when there is none or it is lost
+	conn   *connection // the last one, lost or not; nil when there was none
 	closed bool
 	ending sync.WaitGroup // connections on their way out
+	flaps  int            // processes in a row that did not live long
+}
+
+func newRemote(h *Host, o Options, wayOut string) *remote {
+	return &remote{host: h, envelope: o.Envelope, request: o.Request, out: wayOut}
 }
 
 // connection is one MCP session and what has to end with it.
 type connection struct {
 	session *mcp.ClientSession
+	// stream says that everything goes over one stream, so that a failure to send
+	// or to receive is the end of it.
+	stream bool
+	since  time.Time
 	// lost is closed when the connection cannot be used any more.
 	lost    chan struct{}
 	once    sync.Once
@@ -82,28 +118,74 @@ func (r *remote) valid() bool { return r.current() != nil }
 
 // connect returns the connection in use, or a new one. Discovery alone calls
 // it, one at a time.
-func (r *remote) connect(ctx context.Context) (*connection, error) {
+func (r *remote) connect(ctx context.Context) (c *connection, isNew bool, err error) {
 	if c := r.current(); c != nil {
-		return c, nil
+		return c, false, nil
 	}
-	c, err := r.dial(ctx)
+	if err := r.settle(ctx); err != nil {
+		return nil, false, err
+	}
+	c, err = r.dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, unlessAnswered(err)
 	}
+	c.since = time.Now()
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		c.lose()
 		r.supervise(c)
-		return nil, errClosed
+		return nil, false, errClosed
 	}
 	r.conn = c
 	r.ending.Go(func() { r.supervise(c) })
 	r.mu.Unlock()
-	return c, nil
+	return c, true, nil
 }
 
-var errClosed = errors.New("the gateway is closing")
+// settle waits before a new connection is made where the last ones did not live
+// long.
+func (r *remote) settle(ctx context.Context) error {
+	r.mu.Lock()
+	flaps := r.flaps
+	r.mu.Unlock()
+	if flaps < 2 {
+		return nil
+	}
+	timer := time.NewTimer(jitter(grown(flaps-1, flapPause)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answerIn is the error that the host answered, where err holds one. The SDK has
+// errors of its own of the same type; that of HTTP's transport is not exported.
+func answerIn(err error) (*jsonrpc.Error, bool) {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || errors.Is(err, mcp.ErrConnectionClosed) || e.Code == codeRejected && e.Message == textRejected {
+		return nil, false
+	}
+	return e, true
+}
+
+const (
+	codeRejected = -32005
+	textRejected = "rejected by transport"
+)
+
+// unlessAnswered is err as the failure of a transport, unless the host answered.
+func unlessAnswered(err error) error {
+	if _, ok := answerIn(err); ok {
+		return err
+	}
+	return &unreachable{err}
+}
+
+func (r *remote) wayOut() string { return r.out }
 
 // supervise waits for the end of a connection, from either side, and clears up
 // after it.
@@ -118,6 +200,14 @@ func (r *remote) supervise(c *connection) {
 		c.lose()
 	case <-c.lost:
 	}
+	r.mu.Lock()
+	if c.stream && time.Since(c.since) < shortLife {
+		r.flaps++
+	} else {
+		r.flaps = 0
+	}
+	r.mu.Unlock()
+	r.host.wake()
 	// Closing the session waits for calls in flight, which only the end of the
 	// transport may end.
 	closed := make(chan struct{})
@@ -156,46 +246,86 @@ func (r *remote) close(ctx context.Context) error {
 	}
 }
 
-// list follows the pages of interceptors/list.
+// list fetches the list. A connection that turns out to be broken is made anew
+// at once: that it broke is no reason to have no list.
 func (r *remote) list(ctx context.Context) (offer, error) {
-	c, err := r.connect(ctx)
+	c, isNew, err := r.connect(ctx)
 	if err != nil {
 		return offer{}, err
 	}
+	if isNew {
+		return r.settled(ctx, c)
+	}
+	short, cancel := context.WithTimeout(ctx, relistLimit)
+	defer cancel()
+	found, err := r.settled(short, c)
+	if _, broken := errors.AsType[*unreachable](err); !broken || ctx.Err() != nil {
+		return found, err
+	}
+	c.lose()
+	if c, _, err = r.connect(ctx); err != nil {
+		return offer{}, err
+	}
+	return r.settled(ctx, c)
+}
+
+// settled fetches a list until it has been the same twice, unless it is the one
+// that is known or fits on a page. One that changes between two of its pages may
+// lack what has moved from one to the other: a guard would be gone for a minute.
+func (r *remote) settled(ctx context.Context, c *connection) (offer, error) {
+	found, pages, err := r.pages(ctx, c)
+	for range rereads {
+		if err != nil {
+			return offer{}, err
+		}
+		if pages == 1 || found.same(r.known) {
+			r.known = found
+			return found, nil
+		}
+		r.known = found
+		found, pages, err = r.pages(ctx, c)
+	}
+	return offer{}, errUnsettled
+}
+
+var errUnsettled = errors.New("its list changes each time it is read")
+
+// pages follows the pages of interceptors/list and says how many there were.
+func (r *remote) pages(ctx context.Context, c *connection) (offer, int, error) {
 	var out offer
 	var cursor string
 	cursors := make(map[string]struct{})
 	names := make(map[string]struct{})
 	bytes := 0
 	for page := 1; ; page++ {
-		raw, err := r.call(ctx, c, abi.MethodList, abi.ListParams{Cursor: cursor}.AppendJSON(nil))
+		raw, err := r.call(ctx, c, abi.MethodList, abi.ListParams{Cursor: cursor}.AppendJSON(nil), nil)
 		if err != nil {
 			if ctx.Err() != nil {
 				c.lose() // it had its time
 			}
-			return offer{}, listError(err)
+			return offer{}, 0, listError(err)
 		}
 		if err := admissible(raw); err != nil {
-			return offer{}, fmt.Errorf("page %d of its list: %w", page, err)
+			return offer{}, 0, fmt.Errorf("page %d of its list: %w", page, err)
 		}
 		p, err := abi.ReadPage(raw)
 		if err != nil {
-			return offer{}, fmt.Errorf("page %d: %w", page, err)
+			return offer{}, 0, fmt.Errorf("page %d: %w", page, err)
 		}
 		out.take(p, names)
 		bytes += len(raw)
 		if bytes > maxListBytes || len(out.interceptors)+len(out.skipped) > maxInterceptors {
-			return offer{}, fmt.Errorf("its list holds more than %d interceptors or %d bytes", maxInterceptors, maxListBytes)
+			return offer{}, 0, fmt.Errorf("its list holds more than %d interceptors or %d bytes", maxInterceptors, maxListBytes)
 		}
 		if cursor = p.NextCursor; cursor == "" {
-			return out, nil
+			return out, page, nil
 		}
 		if _, again := cursors[cursor]; again {
-			return offer{}, fmt.Errorf("page %d of its list names a cursor that came before: the list has no end", page)
+			return offer{}, 0, fmt.Errorf("page %d of its list names a cursor that came before: the list has no end", page)
 		}
 		cursors[cursor] = struct{}{}
 		if page == maxPages {
-			return offer{}, fmt.Errorf("its list has more than %d pages", maxPages)
+			return offer{}, 0, fmt.Errorf("its list has more than %d pages", maxPages)
 		}
 	}
 }
@@ -214,14 +344,17 @@ func (o *offer) take(p abi.Page, names map[string]struct{}) {
 	}
 }
 
+func (o offer) same(p offer) bool {
+	return slices.EqualFunc(o.skipped, p.skipped, sameSkip) && sameInterceptors(o.interceptors, p.interceptors)
+}
+
 var errTwice = errors.New("another interceptor of the host has this name")
 
 func listError(err error) error {
-	var answer *jsonrpc.Error
-	if errors.As(err, &answer) && answer.Code == jsonrpc.CodeMethodNotFound {
+	if answer, ok := answerIn(err); ok && answer.Code == jsonrpc.CodeMethodNotFound {
 		return fmt.Errorf("is no interceptor server: it does not know %s", abi.MethodList)
 	}
-	return fmt.Errorf("%s failed: %w", abi.MethodList, err)
+	return unlessAnswered(fmt.Errorf("%s failed: %w", abi.MethodList, err))
 }
 
 func (r *remote) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, error) {
@@ -232,6 +365,9 @@ func (r *remote) invoke(ctx context.Context, inv abi.Invocation) (abi.Result, er
 		defer cancel()
 	}
 	raw, err := r.answer(ctx, inv)
+	if e, ok := errors.AsType[*abi.Error](err); ok && e.Reason == abi.ReasonParams {
+		r.host.doubt() // it may not have the interceptor any more
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil && outer.Err() == nil:
@@ -258,7 +394,7 @@ func (r *remote) answer(ctx context.Context, inv abi.Invocation) (json.RawMessag
 	if err != nil {
 		return nil, abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, err)
 	}
-	raw, err := r.call(ctx, c, abi.MethodInvoke, r.params(inv))
+	raw, err := r.call(invoking(ctx), c, abi.MethodInvoke, r.params(inv), r.meta(inv))
 	if err != nil {
 		return nil, failure(inv, err)
 	}
@@ -271,12 +407,8 @@ func (r *remote) reach(ctx context.Context) (*connection, error) {
 	if c := r.current(); c != nil {
 		return c, nil
 	}
-	if r.host.needs(time.Now()) == wait {
-		select {
-		case <-r.host.discover().done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	if r.host.needs(time.Now()) == wait && !r.host.await(ctx, r.host.discover()) {
+		return nil, ctx.Err()
 	}
 	if c := r.current(); c != nil {
 		return c, nil
@@ -328,8 +460,8 @@ func admissible(raw json.RawMessage) error {
 
 // failure turns what went wrong with a call into the error of its invocation.
 func failure(inv abi.Invocation, err error) *abi.Error {
-	var answer *jsonrpc.Error
-	if errors.Is(err, mcp.ErrConnectionClosed) || !errors.As(err, &answer) {
+	answer, ok := answerIn(err)
+	if !ok {
 		return abi.Failed(inv.Name, inv.Phase, abi.ReasonUnavailable, err)
 	}
 	data := answer.Data
@@ -341,19 +473,24 @@ func failure(inv abi.Invocation, err error) *abi.Error {
 
 // call sends one request and returns the result as sent. It returns when ctx
 // ends, even while the peer does not read; the connection is given up then.
-func (r *remote) call(ctx context.Context, c *connection, method string, params json.RawMessage) (json.RawMessage, error) {
+// Meta is members of "_meta".
+func (r *remote) call(ctx context.Context, c *connection, method string, params, meta []byte) (json.RawMessage, error) {
 	type answer struct {
 		result *rawResult
 		err    error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		result, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, c.session, method, &rawParams{raw: params})
+		result, err := mcp.CallCustomMethod[*rawParams, *rawResult](ctx, c.session, method, &rawParams{raw: params, meta: meta})
 		answered <- answer{result, err}
 	}()
 	select {
 	case a := <-answered:
 		if a.err != nil {
+			// Nobody else is to be sent that way.
+			if _, answered := answerIn(a.err); errors.Is(a.err, mcp.ErrConnectionClosed) || c.stream && !answered && ctx.Err() == nil {
+				c.lose()
+			}
 			return nil, a.err
 		}
 		return a.result.raw, nil
@@ -365,44 +502,6 @@ func (r *remote) call(ctx context.Context, c *connection, method string, params 
 		}()
 		return nil, ctx.Err()
 	}
-}
-
-// rawParams and rawResult carry JSON through the SDK as it is: what an
-// interceptor sees and answers keeps its spelling.
-type rawParams struct {
-	mcp.ParamsBase
-	raw json.RawMessage
-}
-
-// MarshalJSON is the params with what the protocol version wants in "_meta"
-// (2026-07-28 says in each request who speaks which version).
-func (p *rawParams) MarshalJSON() ([]byte, error) {
-	if len(p.Meta) == 0 {
-		return p.raw, nil
-	}
-	meta, err := json.Marshal(p.Meta)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Grow([]byte(nil), len(p.raw)+len(meta)+16)
-	out = append(out, p.raw[:len(p.raw)-1]...)
-	if len(p.raw) > len("{}") {
-		out = append(out, ',')
-	}
-	out = append(out, `"_meta":`...)
-	out = append(out, meta...)
-	return append(out, '}'), nil
-}
-
-type rawResult struct {
-	mcp.ResultBase
-	raw json.RawMessage
-}
-
-// UnmarshalJSON only keeps the bytes; [remote.read] judges them.
-func (r *rawResult) UnmarshalJSON(b []byte) error {
-	r.raw = append(json.RawMessage(nil), b...)
-	return nil
 }
 
 // open begins an MCP session and promises the transport's end to release.

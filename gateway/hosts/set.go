@@ -13,13 +13,15 @@ import (
 	"github.com/weir-mcp/weir/gateway/chain"
 )
 
-// DefaultFresh is how old a list may get before it is fetched again.
+// DefaultFresh is how old a list may get before it is fetched again. Nothing
+// tells of a change on a host elsewhere, since the drafts have no notification
+// for it; so this is also how long such a change may take to be in force.
 const DefaultFresh = time.Minute
 
 // SetOptions configure a [Set].
 type SetOptions struct {
-	// Fresh is the age at which a list is fetched again in the background; no
-	// list older than twice that is used. 0 is [DefaultFresh].
+	// Fresh is the age at which a list is fetched again in the background, or a
+	// little before; no list older than twice that is used. 0 is [DefaultFresh].
 	Fresh time.Duration
 }
 
@@ -56,7 +58,8 @@ func NewSet(hosts []*Host, o SetOptions) *Set {
 // Listings is what the hosts offer, one listing for each in the configured
 // order. It asks those of which no valid list is known, in parallel, and waits
 // for them as long as ctx allows: a host that has not answered by then is
-// listed with an error. Else it costs a few loads.
+// listed with an error. One that fails open is waited for no longer than 2 s,
+// one whose breaker is open not at all. Else it costs a few loads.
 //
 // The version grows whenever the listings differ from those before, so that
 // plans may be kept for it. It is 0 where ctx cut the wait short: such listings
@@ -64,28 +67,23 @@ func NewSet(hosts []*Host, o SetOptions) *Set {
 // must not be changed.
 func (s *Set) Listings(ctx context.Context) ([]chain.Listing, uint64) {
 	now := time.Now()
-	var flights []*flight
-	var awaited []int
+	type awaited struct {
+		host   int
+		flight *flight
+	}
+	var wanted []awaited
 	for i, h := range s.hosts {
 		switch h.needs(now) {
 		case refresh:
 			h.discover()
 		case wait:
-			flights = append(flights, h.discover())
-			awaited = append(awaited, i)
+			wanted = append(wanted, awaited{i, h.discover()})
 		}
 	}
 	var late []int
-	for n, f := range flights {
-		select {
-		case <-f.done:
-			continue
-		default:
-		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			late = append(late, awaited[n])
+	for _, w := range wanted {
+		if !s.hosts[w.host].await(ctx, w.flight) {
+			late = append(late, w.host)
 		}
 	}
 	v := s.view.Load()
@@ -114,13 +112,17 @@ func (s *Set) publish(i int, l chain.Listing) {
 }
 
 func sameListing(a, b *chain.Listing) bool {
-	if errText(a.Err) != errText(b.Err) || len(a.Interceptors) != len(b.Interceptors) || !slices.EqualFunc(a.Skipped, b.Skipped, sameSkip) {
+	return errText(a.Err) == errText(b.Err) && slices.EqualFunc(a.Skipped, b.Skipped, sameSkip) && sameInterceptors(a.Interceptors, b.Interceptors)
+}
+
+func sameInterceptors(a, b []abi.Descriptor) bool {
+	if len(a) != len(b) {
 		return false
 	}
-	if len(a.Interceptors) > 0 && &a.Interceptors[0] == &b.Interceptors[0] {
+	if len(a) == 0 || &a[0] == &b[0] {
 		return true
 	}
-	return string(abi.AppendPage(nil, a.Interceptors, "")) == string(abi.AppendPage(nil, b.Interceptors, ""))
+	return string(abi.AppendPage(nil, a, "")) == string(abi.AppendPage(nil, b, ""))
 }
 
 // Close ends all connections and the processes behind them, in parallel, and

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,7 +51,8 @@ func Environment(own map[string]string) []string {
 // standard error is logged, within bounds.
 func Stdio(name string, p Process, o Options) *Host {
 	h := newHost(name, o)
-	h.source = &remote{host: h, envelope: o.Envelope, dial: func(ctx context.Context) (*connection, error) {
+	r := newRemote(h, o, "run its command by itself to see why")
+	r.dial = func(ctx context.Context) (*connection, error) {
 		run, err := h.start(p)
 		if err != nil {
 			return nil, err
@@ -61,8 +61,17 @@ func Stdio(name string, p Process, o Options) *Host {
 		if err != nil {
 			return nil, fmt.Errorf("%s does not answer as an MCP server: %w", p.Command[0], err)
 		}
+		c.stream = true
+		go func() {
+			select {
+			case <-run.ended: // even if something that left the group holds the pipes
+				c.lose()
+			case <-c.lost:
+			}
+		}()
 		return c, nil
-	}}
+	}
+	h.source = r
 	return h
 }
 
@@ -74,6 +83,11 @@ type process struct {
 	answers io.ReadCloser
 	ended   chan struct{} // closed when it is gone and all that it wrote was read
 }
+
+// lastWords is how long what a command wrote may take to be read once its group
+// is gone. Its pipes end then by themselves, unless something that left the
+// group holds them.
+const lastWords = 250 * time.Millisecond
 
 func (h *Host) start(p Process) (*process, error) {
 	if len(p.Command) == 0 {
@@ -109,14 +123,18 @@ func (h *Host) start(p Process) (*process, error) {
 	}
 	run := &process{group: group, grace: h.grace, stdin: stdin, ended: make(chan struct{}),
 		answers: &answers{lines: wire.NewLineReader(stdout, MaxAnswer+envelopeBytes), closer: stdout, log: h.log}}
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		defer stderr.Close()
-		logLines(h.log, stderr)
-	})
+	read := make(chan struct{})
 	go func() {
-		err := group.Err() // nobody of the group is left, which also ends the pipes
-		reading.Wait()
+		logLines(h.log, stderr)
+		close(read)
+	}()
+	go func() {
+		err := group.Err()
+		select {
+		case <-read:
+		case <-time.After(lastWords):
+		}
+		_ = stderr.Close()
 		h.log.Debug("the command ended", "command", p.Command[0], "error", err)
 		close(run.ended)
 	}()
