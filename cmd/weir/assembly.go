@@ -96,7 +96,7 @@ func assemble(ctx context.Context, std streams, log *slog.Logger, file *config.F
 }
 
 func (a *assembly) host(ctx context.Context, log *slog.Logger, h *config.Host) (*hosts.Host, error) {
-	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Logger: log, Mask: a.mask, Version: buildVersion()}
+	options := hosts.Options{FailOpen: h.FailOpen, Envelope: h.Payload == config.Envelope, Request: h.Request, Logger: log, Mask: a.mask, Version: buildVersion()}
 	switch {
 	case !h.Modules.IsZero():
 		o := a.sandbox.options(h, nil)

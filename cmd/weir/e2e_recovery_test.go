@@ -114,6 +114,40 @@ func TestHostDownAtStart(t *testing.T) {
 	})
 }
 
+// TestHostGetsTheRequest is the key request of a host: a response goes to it with
+// the request that it answers, over either transport, and only if that is set.
+func TestHostGetsTheRequest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var conf strings.Builder
+	conf.WriteString("hosts:\n")
+	for _, name := range []string{"told", "untold", "web"} {
+		host := interceptorHost{Name: name, Record: filepath.Join(dir, name), Interceptors: []testInterceptor{
+			{Name: "judge", Type: abi.Validation, Events: []string{abi.ToolsCall}},
+		}}
+		switch name {
+		case "told":
+			conf.WriteString(hostEntry(name, host.command(t), ", request: true, payload: envelope"))
+		case "untold":
+			conf.WriteString(hostEntry(name, host.command(t), ""))
+		default:
+			host.HTTP = freeAddress(t)
+			url, _ := runHost(t, host)
+			conf.WriteString("  - {name: web, url: " + url + ", request: true}\n")
+		}
+	}
+	s := startRaw(t, gatewayCommand(t, conf.String(), role(t, "backend", filepath.Join(dir, "notes"))), clientReplies)
+	hello(s, "2025-06-18")
+	params := toolParams("echo", `{"text":"hello"}`)
+	require.Contains(t, s.call(rpc(1, abi.ToolsCall, params)), `"text":"hello"`)
+	for name, want := range map[string]string{"told": params, "web": params, "untold": ""} {
+		calls := recorded(t, filepath.Join(dir, name))
+		require.Len(t, calls, 2)
+		require.Empty(t, calls[0].Request, "the request itself")
+		require.Equal(t, want, string(calls[1].Request), name)
+	}
+}
+
 func readPID(t *testing.T, file string) int {
 	t.Helper()
 	b, err := os.ReadFile(file)

@@ -84,6 +84,7 @@ type recordedCall struct {
 	Host, Interceptor, Event, Phase string
 	Payload                         json.RawMessage
 	Trace                           string
+	Request                         json.RawMessage `json:",omitempty"`
 }
 
 // command plays the host.
@@ -182,7 +183,7 @@ func (h interceptorHost) record(inv *abi.Invocation) error {
 	trace, _ := guest.GetText(inv.Payload, "_meta", "trace")
 	enc := json.NewEncoder(file)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(recordedCall{h.Name, inv.Name, inv.Event, string(inv.Phase), inv.Payload, trace})
+	return enc.Encode(recordedCall{h.Name, inv.Name, inv.Event, string(inv.Phase), inv.Payload, trace, inv.Request})
 }
 
 // recorded reads what hosts wrote down, in that order.

@@ -44,3 +44,19 @@ func (a *assembly) checkConfig(d *abi.Descriptor, config json.RawMessage) error 
 func (a *assembly) plan(listings []chain.Listing, boundary config.Boundary, event string, phase abi.Phase) *chain.Plan {
 	return chain.NewPlan(listings, a.policy, event, phase, directionOf(boundary, event, phase), "")
 }
+
+// downHosts says of each host without a list why, what to do, and what follows
+// from it.
+func downHosts(listings []chain.Listing) []string {
+	var all []string
+	for i := range listings {
+		switch l := &listings[i]; {
+		case l.Err == nil:
+		case l.FailOpen:
+			all = append(all, fmt.Sprintf("%v (it fails open: operations go on without it)", l.Err))
+		default:
+			all = append(all, fmt.Sprintf("%v (what it may guard is blocked until it answers)", l.Err))
+		}
+	}
+	return all
+}

@@ -34,3 +34,21 @@ func TestPlanWarnsOfConfigsAndOfEntriesThatMatchNothing(t *testing.T) {
 	good := weir(t, "", "plan", "--config", write("  - {interceptor: guard, config: {deny: [x]}}\n"))
 	require.NotContains(t, good.out, "warning")
 }
+
+// A host that is down is told of with what that means and what to do about it.
+func TestPlanTellsOfHostsThatAreDown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "weir.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("version: 1\nhosts:\n"+
+		"  - {name: closed, url: \"http://127.0.0.1:1/mcp\"}\n"+
+		"  - {name: open, command: [./no-such-program], failOpen: true}\n"), 0o600))
+	o := weir(t, "", "plan", "--config", path, "--event", "tools/call", "--phase", "request")
+	require.Equal(t, exitDone, o.code, o.errors)
+	for _, want := range []string{
+		`warning: host "closed": does not answer as an MCP server: `, "connection refused", "see that an interceptor server answers at its url",
+		"what it may guard is blocked until it answers", `warning: host "open": the command does not start`, "run its command by itself to see why",
+		"it fails open: operations go on without it",
+	} {
+		require.Contains(t, o.out, want)
+	}
+}

@@ -141,6 +141,9 @@ type Host struct {
 	Env map[string]Text
 	// Payload is for URL and Command; a folder always gets bare payloads.
 	Payload PayloadStyle
+	// Request sends the request along with an invocation on its response; for URL
+	// and Command, a folder always has it. False by default.
+	Request bool
 	// FailOpen lets operations go on while the host cannot be listed; false by
 	// default.
 	FailOpen bool

@@ -140,6 +140,7 @@ func (l *loader) host(f field) (h Host, nameAt position) {
 		"command":  on(func(v field) { h.Command = l.command(v) }),
 		"env":      on(func(v field) { h.Env = l.env(v) }),
 		"payload":  on(func(v field) { h.Payload = PayloadStyle(l.oneOf(v, string(Bare), string(Envelope))) }),
+		"request":  on(func(v field) { h.Request = l.bool(v) }),
 		"failOpen": on(func(v field) { h.FailOpen = l.bool(v) }),
 		"limits":   on(func(v field) { h.Limits = l.limits(v) }),
 		"files":    on(func(v field) { h.Files = l.files(v) }),
@@ -164,7 +165,7 @@ func (l *loader) host(f field) (h Host, nameAt position) {
 		l.fail(f.at, fmt.Sprintf("%s has %s of modules, url and command", f.name, what), "give it exactly one")
 		return h, nameAt
 	}
-	for key, of := range map[string][]string{"headers": {"url"}, "env": {"command"}, "payload": {"url", "command"},
+	for key, of := range map[string][]string{"headers": {"url"}, "env": {"command"}, "payload": {"url", "command"}, "request": {"url", "command"},
 		"limits": {"modules"}, "files": {"modules"}} {
 		if where, ok := at[key]; ok && !slices.Contains(of, kinds[0]) {
 			l.fail(where, fmt.Sprintf("%s.%s has no meaning beside %s", f.name, key, kinds[0]),

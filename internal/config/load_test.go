@@ -125,7 +125,7 @@ var documents = []struct {
 	{name: "a boolean from a variable", text: v1 + "log: {messages: '${YES}'}\n"},
 
 	{name: "folder", text: onHost("modules: ./interceptors")},
-	{name: "host by URL", text: onHost(`url: "https://sec.internal/mcp", headers: {Authorization: "Bearer ${TOKEN}"}, payload: envelope, failOpen: true`)},
+	{name: "host by URL", text: onHost(`url: "https://sec.internal/mcp", headers: {Authorization: "Bearer ${TOKEN}"}, payload: envelope, request: true, failOpen: true`)},
 	{name: "host by command", text: onHost("command: [./legacy], env: {MODE: prod}, payload: bare")},
 	{name: "hosts no list", text: v1 + "hosts: {name: h}\n", want: "hosts is a mapping, not a list"},
 	{name: "host without a kind", text: onHost("failOpen: true"), want: "hosts[0] has none of modules, url and command; give it exactly one"},
@@ -134,6 +134,7 @@ var documents = []struct {
 	{name: "host name", text: v1 + "hosts: [{name: My Host, modules: ./m}]\n", want: "a host's name is made of a-z, 0-9 and -"},
 	{name: "same host name", text: v1 + "hosts:\n- {name: a, modules: ./m}\n- {name: a, modules: ./n}\n", want: `f.yaml:4:10: another host is called "a", in line 3`, beyond: true},
 	{name: "headers on a folder", text: onFolder("headers: {A: b}"), want: "hosts[0].headers has no meaning beside modules; it belongs to a host with url"},
+	{name: "request on a folder", text: onFolder("request: true"), want: "it belongs to a host with url or command"},
 	{name: "payload on a folder", text: onFolder("payload: bare"), want: "it belongs to a host with url or command"},
 	{name: "limits on a URL", text: onHost("url: 'http://x/', limits: {memory: 1MiB}"), want: "limits has no meaning beside url"},
 	{name: "env on a URL", text: onHost("url: 'http://x/', env: {A: b}"), want: "env has no meaning beside url"},
