@@ -86,7 +86,7 @@ type planned struct {
 	// was asked for, the plans alone say so.
 	LeftOut []chain.LeftOut `json:"leftOut,omitempty"`
 	// Warnings says what is wrong with the policy, as far as the lists tell, and
-	// which modules it keeps out of service.
+	// which modules it keeps out of service; and which hosts are down.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -102,7 +102,7 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	defer cancel()
 	listings, _ := a.hosts.Listings(ctx)
 
-	all := &planned{Plans: []*chain.Plan{}, Warnings: a.refusals()}
+	all := &planned{Plans: []*chain.Plan{}, Warnings: append(a.refusals(), downHosts(listings)...)}
 	for _, u := range a.policy.Unmatched(listings) {
 		all.Warnings = append(all.Warnings, u.String())
 	}
