@@ -13,8 +13,10 @@
 // be a stranger's a moment later. So a group is signalled only while the command
 // has not been reaped: [Group] first learns that the command has ended, kills
 // what it left behind, and reaps it then (waitid with WNOWAIT, on Linux and
-// macOS). Other Unix systems reap first and kill at once. Where the system has
-// no process groups, which is on Windows, the command ends alone.
+// macOS). Other Unix systems reap first and kill at once. On Windows the group is
+// a job, which ends with weir at the latest, however that ends; a command cannot
+// be asked to go there but by the end of its input. Where there is neither, the
+// command ends alone.
 //
 // Nothing here reports that a group is gone already: that is what the caller
 // wanted. It imports nothing of ours; all of it is safe for concurrent use.

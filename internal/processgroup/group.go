@@ -11,6 +11,7 @@ import (
 // that did not leave the group.
 type Group struct {
 	cmd    *exec.Cmd
+	tree   tree
 	exited chan struct{}
 	gone   chan struct{}
 	hurry  chan struct{} // closed when nobody wants what lingers
@@ -31,7 +32,7 @@ func Start(cmd *exec.Cmd, linger time.Duration) (*Group, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &Group{cmd: cmd, exited: make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{})}
+	g := &Group{cmd: cmd, tree: adopt(cmd), exited: make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{})}
 	go g.watch(linger)
 	return g, nil
 }
@@ -53,7 +54,8 @@ func (g *Group) watch(linger time.Duration) {
 		}
 	}
 	g.mu.Lock()
-	kill(g.cmd)
+	g.tree.kill(g.cmd)
+	g.tree.close()
 	g.reaped = true
 	g.mu.Unlock()
 	if waited {
@@ -96,9 +98,9 @@ func (g *Group) Stop(ctx context.Context, hangUp func() error, leave, patience t
 		_ = hangUp() // it may be closed already
 	}
 	if !g.exits(ctx, leave) {
-		g.signal(terminate)
+		g.signal(g.tree.terminate)
 		if !g.exits(ctx, patience) {
-			g.signal(kill)
+			g.signal(g.tree.kill)
 		}
 	}
 	<-g.gone

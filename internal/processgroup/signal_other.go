@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package processgroup
 
@@ -7,8 +7,15 @@ import "os/exec"
 // own does nothing: there are no process groups here.
 func own(*exec.Cmd) {}
 
+// tree is nothing: the command ends alone.
+type tree struct{}
+
+func adopt(*exec.Cmd) tree { return tree{} }
+
 // terminate kills the command: there is no way to ask.
-func terminate(cmd *exec.Cmd) { kill(cmd) }
+func (t tree) terminate(cmd *exec.Cmd) { t.kill(cmd) }
 
 // kill ends the command. The handle that it goes by is never a stranger's.
-func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+func (tree) kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+func (tree) close() {}

@@ -15,8 +15,15 @@ func own(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setpgid = true
 }
 
+// tree is nothing of its own: the group's number is the command's.
+type tree struct{}
+
+func adopt(*exec.Cmd) tree { return tree{} }
+
 // terminate asks the group to end.
-func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+func (tree) terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
 // kill ends the group, what the command left behind when it ended included.
-func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+func (tree) kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+func (tree) close() {}
