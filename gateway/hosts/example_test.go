@@ -35,10 +35,15 @@ func Example() {
 	for _, l := range listings {
 		fmt.Println(l.Host.Name(), len(l.Interceptors), l.Err != nil)
 	}
+	for _, st := range all.Status() {
+		fmt.Println(st.Name, st.Up, st.Breaker, st.Listed)
+	}
 	result, err := listings[0].Host.Invoke(ctx, abi.Invocation{Name: "guard", Event: abi.ToolsCall, Phase: abi.Request})
 	fmt.Println(result.Valid, err)
 	// Output:
 	// local 1 false
 	// security 0 true
+	// local true closed 1
+	// security false closed 0
 	// true <nil>
 }

@@ -111,7 +111,7 @@ func over(t *testing.T, kind string, o Options, test func(t *testing.T, h *Host)
 	}
 }
 
-func stdioHost(t *testing.T, kind string, o Options) *Host {
+func stdioHost(t testing.TB, kind string, o Options) *Host {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	return hasty(Stdio("remote", Process{Command: []string{exe}, Env: Environment(map[string]string{"WEIR_TEST_SERVER": kind})}, o))
@@ -124,7 +124,7 @@ func hasty(h *Host) *Host {
 	return h
 }
 
-func serveHTTP(t *testing.T, s script, stateless bool) *httptest.Server {
+func serveHTTP(t testing.TB, s script, stateless bool) *httptest.Server {
 	server := s.server()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: stateless, JSONResponse: stateless})
@@ -239,7 +239,23 @@ var scripts = map[string]script{
 	}},
 }
 
+// crowd is how many calls "together" waits for before it answers any.
+const crowd = 32
+
 func init() {
+	whole := make(chan struct{})
+	var here atomic.Int32
+	scripts["together"] = script{lists(oneValidator), func(context.Context, json.RawMessage) (string, error) {
+		if here.Add(1) < crowd {
+			<-whole
+			return plainPass, nil
+		}
+		here.Store(0)
+		for range crowd - 1 {
+			whole <- struct{}{}
+		}
+		return plainPass, nil
+	}}
 	var asked atomic.Bool
 	scripts["forgets"] = script{func(context.Context, string) (string, error) {
 		if asked.Swap(false) {

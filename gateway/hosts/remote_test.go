@@ -219,6 +219,25 @@ func TestRemote_callsRunConcurrently(t *testing.T) {
 	})
 }
 
+// A wave costs one trip: calls do not wait for each other on the way.
+func TestRemote_callsDoNotWaitForEachOther(t *testing.T) {
+	over(t, "together", Options{}, func(t *testing.T, h *Host) {
+		ctx, cancel := context.WithTimeout(t.Context(), soon)
+		defer cancel()
+		for range 3 {
+			var all sync.WaitGroup
+			for range crowd {
+				all.Go(func() {
+					if _, err := h.Invoke(ctx, invocation(`{}`)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+	})
+}
+
 func TestHTTP_headersGoToTheServerAndNowhereElse(t *testing.T) {
 	var elsewhere, here sync.Map
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
