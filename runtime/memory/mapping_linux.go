@@ -192,11 +192,12 @@ func (m *mapping) attach(image *Image) error {
 // are given back now and then: after some calls if the calls have written more pages
 // together than the first of them had, after many calls anyway, since that one may have been
 // the large one, and at once when there are very many. A page that is given back costs
-// the next call that writes to it a fault, which is as much as some copies.
+// the next call that writes to it a fault, which is as much as some copies, and giving
+// back interrupts the other processors.
 const (
 	morePages      = 8 // worth giving back
 	restoresAfter  = 16
-	restoresAtMost = 64
+	restoresAtMost = 256
 	tooManyPages   = 16 * 1024 / 4 // 16 MiB
 )
 
