@@ -190,10 +190,11 @@ func (h *Host) withoutList(err error) chain.Listing {
 	return chain.Listing{Host: h, FailOpen: h.failOpen, Err: fmt.Errorf("host %q: %w: %s", h.name, err, h.source.wayOut())}
 }
 
-// put makes s the state in force. The caller holds mu.
+// put makes s the state in force. The caller holds mu. The listing is published
+// first: whoever sees the state takes what is published for what it tells of.
 func (h *Host) put(s *state) {
-	h.state.Store(s)
 	h.publish(s.listing)
+	h.state.Store(s)
 }
 
 // overdue lets go of those who wait for a host that fails open. The attempt goes

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
@@ -79,6 +80,7 @@ func TestSet_aChangeInThisProcessIsSeenAtOnce(t *testing.T) {
 	n := &native{}
 	n.set("a")
 	s := NewSet([]*Host{InProcess("local", n, Options{})}, SetOptions{})
+	closing(t, s)
 	_, first := s.Listings(t.Context())
 	for i := range 100 {
 		n.set("a", "b"+strconv.Itoa(i))
@@ -92,6 +94,30 @@ func TestSet_aChangeInThisProcessIsSeenAtOnce(t *testing.T) {
 	require.Equal(t, first, version)
 	require.NoError(t, s.Close(t.Context()))
 	require.True(t, n.stopped.Load())
+}
+
+// Nobody who finds that nothing has to be asked reads a listing from before.
+func TestSet_whatIsKnownIsPublished(t *testing.T) {
+	n := &native{}
+	n.set("a")
+	h := InProcess("local", n, Options{})
+	s := NewSet([]*Host{h}, SetOptions{})
+	closing(t, s)
+	publish, news := h.publish, 0
+	h.publish = func(l chain.Listing) {
+		if !sameListing(&s.view.Load().listings[0], &l) {
+			assert.Equal(t, wait, h.needs(time.Now()), "nobody takes the old one for the new")
+			news++
+		}
+		publish(l)
+	}
+	for i := range 3 {
+		n.set("a", "b"+strconv.Itoa(i))
+		l, _ := s.Listings(t.Context())
+		require.Len(t, l[0].Interceptors, 2)
+	}
+	require.NoError(t, s.Close(t.Context()))
+	require.Equal(t, 3, news)
 }
 
 func TestInProcess_passesTheRequest(t *testing.T) {
