@@ -14,8 +14,8 @@
 // A body that takes too long to come, and a caller that does not read, end the
 // connection. How large a body may be is the handler's to say, since it reads.
 //
-// Behind it a request has its caller in its context (internal/caller) and no
-// Authorization header any more, where there are tokens (config.md).
+// Behind it a request has its caller in its context, if [Options.Known] puts it
+// there, and no Authorization header any more, where there are tokens (config.md).
 //
 // [Serve] runs an http.Server with bounds on headers and idle connections, and
 // drains it: streams that only wait end at once, what runs may finish.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/weir-mcp/weir/internal/caller"
+	"github.com/weir-mcp/weir/abi"
 )
 
 // Options of a [Door]. The zero value lets everybody in.
@@ -16,6 +16,9 @@ type Options struct {
 	// Authenticator says who callers are. Nil lets everybody in, unknown, and
 	// leaves the Authorization header alone.
 	Authenticator Authenticator
+	// Known puts an authenticated caller into the request's context, for the rooms
+	// behind. Nil puts it nowhere.
+	Known func(context.Context, *abi.Principal) context.Context
 	// Concurrency is how many requests other than GET are served at once, Streams
 	// how many GETs, which may wait for long; 0 is without bound.
 	Concurrency, Streams int
@@ -69,6 +72,7 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 			d.refuse(w, r, http.StatusForbidden, "it comes from a web page of another origin, or by a name that is not this machine's")
 			return
 		}
+		who := address(r)
 		if d.o.Authenticator != nil {
 			principal, ok := d.o.Authenticator.Authenticate(r)
 			if !ok {
@@ -76,11 +80,14 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 				d.refuse(w, r, http.StatusUnauthorized, "it has no token, or one that is not known")
 				return
 			}
-			r = r.WithContext(caller.With(r.Context(), principal))
+			who = principal.Type + ":" + principal.ID
+			if d.o.Known != nil {
+				r = r.WithContext(d.o.Known(r.Context(), principal))
+			}
 			// It is for this door, and nobody behind it (config.md).
 			r.Header.Del("Authorization")
 		}
-		if !d.rate.allows(who(r), time.Now()) {
+		if !d.rate.allows(who, time.Now()) {
 			w.Header().Set("Retry-After", "1")
 			d.refuse(w, r, http.StatusTooManyRequests, "its caller makes too many requests")
 			return
@@ -99,11 +106,8 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// who is the caller as far as it is known.
-func who(r *http.Request) string {
-	if p := caller.From(r.Context()); p != nil {
-		return caller.Name(p)
-	}
+// address is where a caller comes from, without the port.
+func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

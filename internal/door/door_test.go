@@ -24,14 +24,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-mcp/weir/internal/caller"
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/leak"
 )
+
+type callerKey struct{}
+
+func known(ctx context.Context, p *abi.Principal) context.Context {
+	return context.WithValue(ctx, callerKey{}, p.Type+":"+p.ID)
+}
+
+func callerOf(ctx context.Context) string {
+	name, _ := ctx.Value(callerKey{}).(string)
+	return name
+}
 
 // told answers with who came and what came with them.
 var told = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	_, _ = io.WriteString(w, caller.Name(caller.From(r.Context()))+"|"+r.Header.Get("Authorization")+"|"+string(body))
+	_, _ = io.WriteString(w, callerOf(r.Context())+"|"+r.Header.Get("Authorization")+"|"+string(body))
 })
 
 func tokens(t *testing.T) *Tokens {
@@ -43,7 +54,7 @@ func tokens(t *testing.T) *Tokens {
 
 func TestGuard_whoComesIn(t *testing.T) {
 	open := New(Options{}).Guard(told)
-	locked := New(Options{Authenticator: tokens(t)}).Guard(told)
+	locked := New(Options{Authenticator: tokens(t), Known: known}).Guard(told)
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8414}
 	public := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8414}
 	for _, c := range []struct {

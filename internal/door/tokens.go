@@ -28,9 +28,9 @@ type Token struct {
 }
 
 // Tokens authenticates by bearer tokens (config.md, listen.auth).
-type Tokens struct{ known []known }
+type Tokens struct{ known []entry }
 
-type known struct {
+type entry struct {
 	digest    [sha256.Size]byte
 	principal *abi.Principal
 }
@@ -46,7 +46,7 @@ func NewTokens(tokens ...Token) (*Tokens, error) {
 		if token.Secret == "" || strings.ContainsFunc(token.Secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 			return nil, fmt.Errorf("the token of %q is empty or holds spaces, control characters or letters that are not ASCII", token.Name)
 		}
-		k := known{sha256.Sum256([]byte(token.Secret)), &abi.Principal{Type: abi.PrincipalService, ID: token.Name}}
+		k := entry{sha256.Sum256([]byte(token.Secret)), &abi.Principal{Type: abi.PrincipalService, ID: token.Name}}
 		for _, other := range t.known {
 			if other.digest == k.digest {
 				return nil, fmt.Errorf("%q and %q have the same token", other.principal.ID, token.Name)
