@@ -53,7 +53,7 @@ func newDemo(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := openFront(newLogger(std.err, slog.LevelInfo), file)
+			f, err := openFront(newLogger(std.err, slog.LevelInfo), file, nil)
 			if err != nil {
 				return err
 			}

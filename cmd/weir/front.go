@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/internal/config"
 	"github.com/weir-mcp/weir/internal/door"
 	"github.com/weir-mcp/weir/internal/wire"
@@ -28,9 +29,10 @@ type front struct {
 	known bool
 }
 
-// openFront listens where the configuration says. What is wrong with tokens and
+// openFront listens where the configuration says, and puts callers who are known
+// where the rooms behind look for them. What is wrong with tokens and
 // certificates is wrong configuration.
-func openFront(log *slog.Logger, file *config.File) (*front, error) {
+func openFront(log *slog.Logger, file *config.File, known func(context.Context, *abi.Principal) context.Context) (*front, error) {
 	listen := &file.Listen
 	f := &front{log: log, known: listen.Tokens != nil}
 	var who door.Authenticator
@@ -49,7 +51,7 @@ func openFront(log *slog.Logger, file *config.File) (*front, error) {
 		f.tls = certificate.Config()
 	}
 	f.door = door.New(door.Options{
-		Authenticator: who, Concurrency: listen.Limits.Concurrency, Streams: listen.Limits.Sessions,
+		Authenticator: who, Known: known, Concurrency: listen.Limits.Concurrency, Streams: listen.Limits.Sessions,
 		Rate: listen.Limits.Rate, Answer: turnAway, Logger: log,
 	})
 	f.adminDoor = door.New(door.Options{Streams: adminRequests, Logger: log})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +14,21 @@ import (
 	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/internal/telemetry"
+	"github.com/weir-mcp/weir/runtime/library"
 )
 
 func newGateway(std streams) *cobra.Command {
 	var flags chainFlags
 	var backend, http string
 	cmd := &cobra.Command{
-		Use:   "gateway [flags] -- COMMAND ARG…",
+		Use:   "gateway [flags] [-- COMMAND ARG…]",
 		Short: "Stand in front of an MCP server and govern what passes",
-		Long: "gateway speaks MCP over stdio to one client and stands in for the server that COMMAND starts. Every message passes\n" +
-			"untouched unless the chain of interceptors, merged from all hosts, says otherwise.",
+		Long: "gateway stands in for an MCP server, one that COMMAND starts or one at a URL. It speaks stdio to one client, or with\n" +
+			"--http streamable HTTP to any number, at http://ADDR/mcp. Every message passes untouched unless the chain of\n" +
+			"interceptors, merged from all hosts, says otherwise.",
 		Example: "  weir gateway --hosts ./interceptors -- npx -y @modelcontextprotocol/server-everything\n" +
+			"  weir gateway --hosts ./interceptors --backend https://mcp.example.com/mcp --http 127.0.0.1:8414\n" +
 			"  weir gateway --config weir.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command, err := afterDash(cmd, args)
@@ -37,17 +43,14 @@ func newGateway(std streams) *cobra.Command {
 				return err
 			}
 			if file.Backend == nil {
-				return usagef(`no backend: give its command after "--" or in a --config`)
+				return usagef(`no backend: give its command after "--", its URL with --backend, or either in a --config`)
 			}
 			return runGateway(cmd.Context(), std, newMaskedLogger(std.err, slog.LevelInfo, maskOf(file)), file)
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&backend, "backend", "", "the URL of the backend (later)")
-	cmd.Flags().StringVar(&http, "http", "", "the address to serve clients at (later)")
-	for _, later := range []string{"backend", "http"} {
-		cmd.Flags().Lookup(later).Hidden = true
-	}
+	cmd.Flags().StringVar(&backend, "backend", "", "the URL of the backend, in place of a command")
+	cmd.Flags().StringVar(&http, "http", "", "serve clients over streamable HTTP at http://ADDR/mcp instead of stdio")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help. A backend's command and its own flags go after --", err, cmd.CommandPath())
 	})
@@ -62,24 +65,27 @@ func given(cmd *cobra.Command, name string, value *string) *string {
 	return value
 }
 
-// runGateway serves one client on stdio until it or the backend ends.
+// runGateway serves one client on stdio until it or the backend ends, or any
+// number over HTTP until ctx does.
 func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config.File) error {
-	if file.Listen.HTTP != "" || !file.Backend.URL.IsZero() || file.Expose || len(file.Passthrough.Notifications) != 1 {
-		return usagef("this version's gateway speaks stdio on both sides")
-	}
-	in, out, err := stdioFiles(std)
-	if err != nil {
-		return err
-	}
 	if len(file.Hosts) == 0 {
 		log.Warn("there are no hosts of interceptors: everything passes as it is; give --hosts DIR|URL or a --config with hosts")
 	}
+	f, err := openFront(log, file, relay.WithPrincipal)
+	if err != nil {
+		return masked(maskOf(file), err)
+	}
+	defer f.close()
 	a, err := assemble(ctx, std, log, file)
 	if err != nil {
 		return err
 	}
 	defer a.close(ctx)
-	g, err := gateway.New(gatewayOptions(log, a, file))
+	var served atomic.Pointer[endpoint]
+	metrics := telemetry.New(telemetry.Options{
+		Version: buildVersion(), Observer: relay.NewLogObserver(log), State: func() telemetry.State { return a.state(served.Load()) },
+	})
+	g, err := gateway.New(gatewayOptions(log, a, file, metrics))
 	if err != nil {
 		return err
 	}
@@ -105,18 +111,89 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 		stop()
 		<-looked
 	}()
-	backend, err := gateway.Start(gateway.Command{
-		Args: revealList(file.Backend.Command), Dir: file.Backend.Dir, Env: revealMap(file.Backend.Env), Hide: file.ConsumedEnv,
-	})
+	seen := view{ready: (&readiness{a: a, file: file}).missing, metrics: metrics.Handler()}
+	defer f.serveOperators(ctx, seen)()
+	if f.listener == nil {
+		return masked(a.mask, serveClient(ctx, std, log, g, file))
+	}
+	handler, err := newEndpoint(log, g, file)
 	if err != nil {
 		return masked(a.mask, err)
 	}
-	err = g.Serve(ctx, relay.Stdio(in, out, gateway.DefaultClientLimit), backend)
+	served.Store(&handler)
+	log.Info("serving", "at", f.endpoint(), "backend", file.Backend.String())
+	return masked(a.mask, serveEndpoint(ctx, f, handler, seen))
+}
+
+// serveClient serves the client on stdio.
+func serveClient(ctx context.Context, std streams, log *slog.Logger, g *gateway.Gateway, file *config.File) error {
+	in, out, err := stdioFiles(std)
+	if err != nil {
+		return err
+	}
+	backend, err := startBackend(log, file)
+	if err != nil {
+		return err
+	}
+	err = g.Serve(ctx, relay.Stdio(in, out, int(file.Listen.Limits.Body)), backend)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // told to stop: it has drained
 	}
-	return masked(a.mask, err)
+	return err
 }
+
+// serveEndpoint serves clients over HTTP until ctx ends, then lets what runs
+// finish.
+func serveEndpoint(ctx context.Context, f *front, handler endpoint, seen view) error {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.Handle("GET /.well-known/", handler)
+	err := f.serveCallers(ctx, mux, seen)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return errors.Join(err, handler.Shutdown(drain))
+}
+
+// state is what operators see of the hosts and the policy.
+func (a *assembly) state(served *endpoint) telemetry.State {
+	s := a.folders()
+	listings, _ := a.hosts.Listings(endedContext)
+	for i := range listings {
+		l := &listings[i]
+		s.Hosts = append(s.Hosts, telemetry.Host{Name: l.Host.Name(), Up: l.Err == nil, Interceptors: len(l.Interceptors), Skipped: len(l.Skipped)})
+	}
+	for _, u := range a.policy.Unmatched(listings) {
+		if !u.Pending {
+			s.Unmatched = append(s.Unmatched, u.Source)
+		}
+	}
+	if served != nil {
+		s.Sessions = (*served).Sessions()
+	}
+	return s
+}
+
+// folders is what runs of the folders of modules.
+func (a *assembly) folders() (s telemetry.State) {
+	for _, lib := range a.libraries {
+		s.Modules = append(s.Modules, modulesOf(lib.host, lib.Library)...)
+	}
+	return s
+}
+
+func modulesOf(host string, lib *library.Library) (modules []telemetry.Module) {
+	for _, f := range lib.Status() {
+		modules = append(modules, telemetry.Module{Host: host, File: f.Name, Digest: f.Digest, Refused: f.Err != nil})
+	}
+	return modules
+}
+
+// endedContext is for asking without waiting.
+var endedContext = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 // warn says what is wrong with the policy. Of hosts that are down the log says
 // which.
@@ -137,12 +214,16 @@ func stdioFiles(std streams) (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
+func gatewayOptions(log *slog.Logger, a *assembly, file *config.File, m *telemetry.Metrics) gateway.Options {
 	o := gateway.Options{
 		ChainOptions: gateway.ChainOptions{
 			Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
+			Observers: []gateway.Observer{{
+				Decided: func(op *gateway.Operation, out *gateway.Outcome) { m.Decided(op.Event, op.Phase, &out.Outcome) },
+				Sunk:    m.Sink,
+			}},
 		},
-		Relay: relay.Options{Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
+		Relay: relay.Options{Observer: m, Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
 	}
 	if file.Boundary == config.Server {
 		o.Relay.Boundary = relay.GuardBackend

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/internal/telemetry"
 	"github.com/weir-mcp/weir/runtime/library"
 	"github.com/weir-mcp/weir/runtime/server"
 )
@@ -35,7 +36,7 @@ func newServe(std streams) *cobra.Command {
 			}
 			mask := maskOf(file)
 			log := newMaskedLogger(std.err, slog.LevelInfo, mask)
-			f, err := openFront(log, file)
+			f, err := openFront(log, file, nil)
 			if err != nil {
 				return masked(mask, err)
 			}
@@ -86,7 +87,14 @@ func serveFolder(ctx context.Context, std streams, log *slog.Logger, file *confi
 		Name: "weir", Version: buildVersion(), Logger: log, Ready: lib.Ready,
 		MessageBytes: file.Listen.Limits.Body + aroundPayload, Concurrency: file.Listen.Limits.Concurrency, TrustContext: f.known,
 	})
-	seen := view{ready: lib.Ready}
+	name := "folder"
+	if host != nil {
+		name = host.Name
+	}
+	metrics := telemetry.New(telemetry.Options{
+		Version: buildVersion(), State: func() telemetry.State { return telemetry.State{Modules: modulesOf(name, lib)} },
+	})
+	seen := view{ready: lib.Ready, metrics: metrics.Handler()}
 	defer f.serveOperators(ctx, seen)()
 	go announce(ctx, log, lib, dir, f.endpoint())
 	if f.listener == nil {

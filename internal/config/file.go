@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
@@ -108,6 +109,18 @@ type Backend struct {
 	Env map[string]Text
 	// Source is where it was configured.
 	Source Source
+}
+
+// String is the backend as it was written, for messages.
+func (b *Backend) String() string {
+	if !b.URL.IsZero() {
+		return b.URL.String()
+	}
+	words := make([]string, len(b.Command))
+	for i, w := range b.Command {
+		words[i] = w.String()
+	}
+	return strings.Join(words, " ")
 }
 
 // PayloadStyle is the shape in which a host gets the payload of a request

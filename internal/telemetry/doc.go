@@ -20,6 +20,8 @@
 // # Use
 //
 //	m := telemetry.New(telemetry.Options{Version: version, Observer: relay.NewLogObserver(log), State: state})
-//	g := gateway.New(gateway.Options{Observer: m, Decided: m.Decided, Sinks: chain.SinkOptions{Observe: m.Sink}, …})
+//	observer := gateway.Observer{Sunk: m.Sink, Decided: func(op *gateway.Operation, out *gateway.Outcome) {
+//		m.Decided(op.Event, op.Phase, &out.Outcome)
+//	}}
 //	mux.Handle("GET /metrics", m.Handler())
 package telemetry

@@ -7,13 +7,12 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway/chain"
-	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/telemetry"
 )
 
 func Example() {
 	m := telemetry.New(telemetry.Options{Version: "v1.0.0"})
-	m.Decided(relay.Operation{Scope: relay.Scope{Event: abi.ToolsCall, Phase: abi.Request}}, &chain.Outcome{Status: abi.StatusSuccess})
+	m.Decided(abi.ToolsCall, abi.Request, &chain.Outcome{Status: abi.StatusSuccess})
 
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -83,9 +83,9 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// Decided counts one governed phase. It is a gateway.Options.Decided.
-func (m *Metrics) Decided(op relay.Operation, out *chain.Outcome) {
-	event, phase := eventLabel(op.Event), string(op.Phase)
+// Decided counts one governed phase.
+func (m *Metrics) Decided(method string, p abi.Phase, out *chain.Outcome) {
+	event, phase := eventLabel(method), string(p)
 	m.operations.WithLabelValues(event, phase, string(out.Status)).Inc()
 	for i := range out.Results {
 		r := &out.Results[i]

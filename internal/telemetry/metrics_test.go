@@ -35,22 +35,18 @@ func scrape(t testing.TB, m *Metrics) string {
 	return strings.Join(ours, "\n")
 }
 
-func operation(event string, phase abi.Phase) relay.Operation {
-	return relay.Operation{Scope: relay.Scope{Event: event, Phase: phase}}
-}
-
 func TestDecided(t *testing.T) {
 	m := New(Options{Version: "v1"})
 	released := &chain.Outcome{Status: abi.StatusSuccess, Results: []chain.StepResult{
 		{Name: "redactor", Host: "local", Type: abi.Mutation, Effect: chain.EffectApplied, Duration: 2 * time.Millisecond},
 		{Name: "audit", Host: "local", Type: abi.Sink, Effect: chain.EffectStarted},
 	}}
-	m.Decided(operation(abi.ToolsCall, abi.Request), released)
-	m.Decided(operation(abi.ToolsCall, abi.Request), released)
+	m.Decided(abi.ToolsCall, abi.Request, released)
+	m.Decided(abi.ToolsCall, abi.Request, released)
 	m.Sink(chain.SinkReport{Event: abi.ToolsCall, Phase: abi.Request, StepResult: chain.StepResult{
 		Name: "audit", Host: "local", Type: abi.Sink, Effect: chain.EffectLost, Err: abi.Failed("audit", abi.Request, abi.ReasonBusy, errors.New("x")),
 	}})
-	m.Decided(operation("made-up/by-a-client", abi.Response), &chain.Outcome{
+	m.Decided("made-up/by-a-client", abi.Response, &chain.Outcome{
 		Status:  abi.StatusInterceptorFailed,
 		Results: []chain.StepResult{{Name: "guard", Host: "team", Type: abi.Validation, Effect: chain.EffectBlocked, Err: abi.TimedOut("guard", abi.Response, time.Second, nil)}},
 		Aborted: &chain.Abort{Interceptor: "guard", Host: "team", Reason: "timeout"},
@@ -137,7 +133,7 @@ func TestHammer(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 100 {
-				m.Decided(operation(abi.ToolsCall, abi.Request), &chain.Outcome{Status: abi.StatusSuccess})
+				m.Decided(abi.ToolsCall, abi.Request, &chain.Outcome{Status: abi.StatusSuccess})
 				m.Arrived(relay.Client, wire.Request)
 			}
 			scrape(t, m)
@@ -160,7 +156,7 @@ func TestOperatingPage(t *testing.T) {
 	m := New(Options{State: func() State {
 		return State{Hosts: []Host{{Name: "h"}}, Modules: []Module{{Host: "h", File: "f", Digest: "d"}}, Unmatched: []string{"x"}}
 	}})
-	m.Decided(operation(abi.ToolsCall, abi.Request), &chain.Outcome{Aborted: &chain.Abort{}, Results: []chain.StepResult{{Err: abi.Failed("", "", abi.ReasonGuest, nil)}}})
+	m.Decided(abi.ToolsCall, abi.Request, &chain.Outcome{Aborted: &chain.Abort{}, Results: []chain.StepResult{{Err: abi.Failed("", "", abi.ReasonGuest, nil)}}})
 	m.Governed(relay.Record{})
 	m.Discarded(relay.Discard{})
 	m.Arrived(relay.Client, wire.Request)
