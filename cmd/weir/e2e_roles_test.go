@@ -273,6 +273,17 @@ func playBackend(args []string) int {
 		}
 		return text("waited"), nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "until"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		File string `json:"file"`
+	}) (*mcp.CallToolResult, any, error) {
+		note("waiting")
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(in.File); err == nil {
+				return text("it is there"), nil, nil
+			}
+		}
+		return text("it never came"), nil, nil
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "roots"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		roots, err := req.Session.ListRoots(ctx, nil) //nolint:staticcheck // deprecated in 2026-07-28, in use before
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync/atomic"
 
@@ -85,7 +84,17 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	metrics := telemetry.New(telemetry.Options{
 		Version: buildVersion(), Observer: relay.NewLogObserver(log), State: func() telemetry.State { return a.state(served.Load()) },
 	})
-	g, err := gateway.New(gatewayOptions(log, a, file, metrics))
+	options := gatewayOptions(log, a, file)
+	options.Relay.Observer = metrics
+	options.Observers = []gateway.Observer{{
+		Decided: func(op *gateway.Operation, out *gateway.Outcome) { metrics.Decided(op.Event, op.Phase, &out.Outcome) },
+		Sunk:    metrics.Sink,
+	}}
+	exposed := exposedOf(a, file)
+	if exposed != nil {
+		options.Relay.Capability = exposed.Capability
+	}
+	g, err := gateway.New(options)
 	if err != nil {
 		return err
 	}
@@ -116,13 +125,16 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	if f.listener == nil {
 		return masked(a.mask, serveClient(ctx, std, log, g, file))
 	}
-	handler, err := newEndpoint(log, g, file)
+	stand, err := newEndpoint(log, g, file)
 	if err != nil {
 		return masked(a.mask, err)
 	}
-	served.Store(&handler)
+	served.Store(&stand)
 	log.Info("serving", "at", f.endpoint(), "backend", file.Backend.String())
-	return masked(a.mask, serveEndpoint(ctx, f, handler, seen))
+	err = f.serveCallers(ctx, routes(log, stand, exposed, file), seen)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return masked(a.mask, errors.Join(err, stand.Shutdown(drain)))
 }
 
 // serveClient serves the client on stdio.
@@ -140,18 +152,6 @@ func serveClient(ctx context.Context, std streams, log *slog.Logger, g *gateway.
 		return nil // told to stop: it has drained
 	}
 	return err
-}
-
-// serveEndpoint serves clients over HTTP until ctx ends, then lets what runs
-// finish.
-func serveEndpoint(ctx context.Context, f *front, handler endpoint, seen view) error {
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", handler)
-	mux.Handle("GET /.well-known/", handler)
-	err := f.serveCallers(ctx, mux, seen)
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	return errors.Join(err, handler.Shutdown(drain))
 }
 
 // state is what operators see of the hosts and the policy.
@@ -214,16 +214,12 @@ func stdioFiles(std streams) (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-func gatewayOptions(log *slog.Logger, a *assembly, file *config.File, m *telemetry.Metrics) gateway.Options {
+func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Options {
 	o := gateway.Options{
 		ChainOptions: gateway.ChainOptions{
 			Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
-			Observers: []gateway.Observer{{
-				Decided: func(op *gateway.Operation, out *gateway.Outcome) { m.Decided(op.Event, op.Phase, &out.Outcome) },
-				Sunk:    m.Sink,
-			}},
 		},
-		Relay: relay.Options{Observer: m, Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
+		Relay: relay.Options{Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
 	}
 	if file.Boundary == config.Server {
 		o.Relay.Boundary = relay.GuardBackend

@@ -39,12 +39,28 @@ func New(o Options) *Set {
 func (s *Set) List() []abi.Descriptor {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Timeout)
 	defer cancel()
+	return s.list(ctx)
+}
+
+func (s *Set) list(ctx context.Context) []abi.Descriptor {
 	offers := s.offers(ctx)
 	list := make([]abi.Descriptor, len(offers))
 	for i := range offers {
 		list[i] = offers[i].Descriptor
 	}
 	return list
+}
+
+// handshakeTime bounds how long a handshake waits for hosts that have not been
+// asked yet.
+const handshakeTime = 2 * time.Second
+
+// Capability is the interceptors capability of all hosts together, with the
+// events that they support (protocol.md §4), as far as that is known within 2 s.
+func (s *Set) Capability() []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	return abi.AppendCapability(nil, abi.SupportedEvents(s.list(ctx)))
 }
 
 // offers gives the offers under the names that they are listed by.

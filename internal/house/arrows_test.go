@@ -56,9 +56,11 @@ var arrows = map[string][]string{
 	"gateway/hosts":                  {"abi", "internal/wire", "internal/sse", "internal/processgroup", "internal/tracecontext", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
 	"gateway/streamable":             {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
+	"gateway/expose":                 {"abi", "internal/wire", "gateway/chain"},
 	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/wasmtime",
-		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay"},
+		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay",
+		"gateway/streamable", "gateway/proxy", "gateway/expose", "internal/telemetry"},
 	"examples": {"abi", "guest", "runtime/library", "runtime/server"},
 	// What the examples' tests share runs modules natively and in the sandbox.
 	"examples/internal": {"abi", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/library", "runtime/store"},

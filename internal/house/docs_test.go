@@ -75,13 +75,11 @@ func TestReadmeShowsTheModuleThatIsTested(t *testing.T) {
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	env := func(string) (string, bool) { return "value", true }
 	for _, page := range documents(t) {
-		if page == filepath.Join("docs", "config.md") {
-			continue // its example shows keys of later versions too
-		}
 		for i, yaml := range blocks(read(t, page), "yaml") {
 			if !strings.HasPrefix(yaml, "version:") {
 				yaml = "version: 1\n" + yaml // a manual page shows its part of the file
 			}
+			yaml = strings.ReplaceAll(yaml, `"…"`, strings.Repeat("0", 64)) // a digest
 			file, err := config.Parse(page, []byte(yaml), env)
 			require.NoError(t, err, "%s, block %d", page, i+1)
 			_, err = file.With(config.Flags{})
