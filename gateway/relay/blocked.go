@@ -20,11 +20,13 @@ const (
 	textClosing     = "the gateway is shutting down"
 	textBackendGone = "the backend is gone; the request may or may not have been carried out"
 	textClientGone  = "the client is gone"
-	textBadAnswer   = "the answer to this request was malformed and has been withheld"
-	textTooLarge    = "the message is larger than the gateway accepts"
-	textUnknownTask = "unknown task"
-	textBadAnswers  = "an answer in inputResponses is malformed or fits no request that was made"
-	textDuplicates  = "a governed message must not have duplicate member names"
+	// textBackendError stands in for the text of a backend's own error.
+	textBackendError = "the backend answered with an error"
+	textBadAnswer    = "the answer to this request was malformed and has been withheld"
+	textTooLarge     = "the message is larger than the gateway accepts"
+	textUnknownTask  = "unknown task"
+	textBadAnswers   = "an answer in inputResponses is malformed or fits no request that was made"
+	textDuplicates   = "a governed message must not have duplicate member names"
 )
 
 func appendError(dst, id []byte, code int, text string) []byte {

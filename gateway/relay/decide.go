@@ -184,6 +184,9 @@ type decider struct {
 	// request is what is kept of the request that the message answers.
 	request []byte
 	version string
+	// trace is the trace context of the request, or of a message that belongs to
+	// none.
+	trace string
 	// uncacheable is what a decision said.
 	uncacheable bool
 }
@@ -201,9 +204,9 @@ func (s *Session) start(ctx context.Context, a *Arrival, requester *party, f *fl
 			cancel()
 			return nil, true
 		}
-		d.version = f.version
+		d.version, d.trace = f.version, f.trace
 	} else {
-		d.version = s.negotiated(nil, a.Version)
+		d.version, d.trace = s.negotiated(nil, a.Version), a.Traceparent
 	}
 	stop := func() bool { return true }
 	if !own {
@@ -235,6 +238,8 @@ func (d *decider) govern(event string, phase abi.Phase, initiator Side, p, reque
 		Session:   d.s.Session,
 		Principal: d.s.Principal,
 		Arrived:   d.at,
+
+		Traceparent: d.trace,
 	}
 	if !d.s.Governor.Governs(op.Scope) {
 		return p, nil
@@ -389,9 +394,9 @@ func (s *Session) decideNotification(d decider, a *Arrival, m *wire.Message, fin
 	now, no, err := d.inside(m.Params, find)
 	switch {
 	case err != nil:
-		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BadMessage})
+		s.drop(a, m.Kind, m.Method, Discard{Cause: BadMessage})
 	case no != nil:
-		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.Reference})
+		s.drop(a, m.Kind, m.Method, Discard{Cause: BlockedInside, Detail: "reference " + no.Reference})
 	case bytes.Equal(now, m.Params):
 		a.Lane.Forward(s.outgoing(m, m.Raw, m.Params))
 	default:

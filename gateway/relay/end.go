@@ -25,6 +25,14 @@ type End interface {
 	Close() error
 }
 
+// Traced is an [End] whose transport brings trace contexts beside messages.
+type Traced interface {
+	End
+	// Traceparent is the W3C Trace Context that came with the message which Read
+	// gave last, unchecked; empty where none did. Whoever calls Read calls it.
+	Traceparent() string
+}
+
 // Side is one of the two ends.
 type Side uint8
 

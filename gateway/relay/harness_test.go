@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 const patience = 10 * time.Second
@@ -142,12 +143,19 @@ type watcher struct {
 	mu       sync.Mutex
 	records  []Record
 	discards []Discard
+	arrived  []string
 }
 
 func (w *watcher) Governed(r Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.records = append(w.records, r)
+}
+
+func (w *watcher) Arrived(from Side, kind wire.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arrived = append(w.arrived, from.String()+" "+kind.String())
 }
 
 func (w *watcher) Discarded(d Discard) {
@@ -249,4 +257,8 @@ func result(id, result string) string {
 
 func failure(id, code, text string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":` + code + `,"message":"` + text + `"}}`
+}
+
+func notification(method, params string) string {
+	return `{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`
 }

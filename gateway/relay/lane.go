@@ -7,11 +7,14 @@ import (
 // Lane is the way of one message, as a transport gives it to [Session.Handle]:
 // where it leads on to, and the way back. At most one of its methods is called
 // for a message, once, before Handle or the function that Handle gave returns.
-// When neither is called nothing is to be written anywhere.
+// When neither is called nothing is to be written anywhere: the request has been
+// given up meanwhile.
 type Lane interface {
 	// Forward writes to the side that the message did not come from.
 	Forward(Outgoing)
-	// Answer writes to the side that it came from.
+	// Answer writes to the side that it came from. A message that is dropped
+	// without an answer comes as one that is empty: there is nothing to be
+	// written, and Cause says why.
 	Answer(Outgoing)
 }
 
@@ -68,6 +71,14 @@ func (o *Outgoing) Commit() bool {
 	}
 }
 
+// Undo says that the message has not been written and will not be, though nobody
+// withdrew it: an answer is waited for again. It is called instead of Commit.
+func (o *Outgoing) Undo() {
+	if o.step == finishing {
+		o.from.asked.undo(o.flight)
+	}
+}
+
 // Ticket is a request on its way, for those who see to its end when no answer
 // comes. The zero Ticket is none.
 type Ticket struct {
@@ -89,16 +100,38 @@ func (t Ticket) Fail() Outgoing { return t.failure(textBackendGone, textClientGo
 // Malformed is the answer to a request whose real answer cannot be read.
 func (t Ticket) Malformed() Outgoing { return t.failure(textBadAnswer, textBadAnswer) }
 
+// Refuse is an answer to a request that cannot be sent on after all.
+func (t Ticket) Refuse(code int, text string) Outgoing {
+	return t.s.answer(t.party, t.f, appendError(nil, t.f.id(), code, text), "")
+}
+
+// Repeatable says that the transport may bring the answer again later, to a
+// requester who has missed it ([Arrival.For]). It is governed again then. Until
+// the last copy of the ticket is gone, what is known of the request is kept.
+func (t Ticket) Repeatable() {
+	if t.f != nil {
+		t.party.asked.repeatable(t.f)
+	}
+}
+
+// Size is how many bytes the ticket keeps alive.
+func (t Ticket) Size() int {
+	if t.f == nil {
+		return 0
+	}
+	return t.party.asked.sizeOf(t.f)
+}
+
 func (t Ticket) failure(toClient, toBackend string) Outgoing {
 	text := toClient
 	if t.party.side == Backend {
 		text = toBackend
 	}
-	return t.s.answer(t.party, t.f, appendError(nil, t.f.id(), codeInternal, text), "")
+	return t.Refuse(codeInternal, text)
 }
 
 // Abandon says that the requester is gone and will not come back for the answer.
-// The id stays taken and an answer is dropped, as after a cancellation.
+// While none has come, the id stays taken and an answer is dropped, as after a cancellation.
 func (t Ticket) Abandon() {
 	if t.f != nil {
 		t.s.withdraw(t.party, t.f.key, t.f)

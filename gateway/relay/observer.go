@@ -11,6 +11,8 @@ import (
 // Observer is told what the relay did, for logs and counters. Its methods are
 // called from many goroutines and must return quickly.
 type Observer interface {
+	// Arrived reports one message that could be read.
+	Arrived(from Side, kind wire.Kind)
 	// Governed reports one governed phase.
 	Governed(Record)
 	// Discarded reports one message that did not pass for a reason other than
@@ -56,6 +58,7 @@ const (
 	CancelledUnseen   Cause = "cancelled_unseen"   // a cancellation of what the other side never saw
 	BlockedInside     Cause = "blocked_inside"     // a notification whose content was blocked
 	UnknownTask       Cause = "unknown_task"       // of a task held by the client that was never seen
+	NotLetThrough     Cause = "not_let_through"    // a notification that [Passthrough] does not name
 	UnknownAnswer     Cause = "unknown_answer"     // answers a request that was never seen and fits none
 )
 
@@ -95,6 +98,9 @@ func NewLogObserver(logger *slog.Logger) *LogObserver {
 
 // allShown is up to how many discards of one cause are all logged.
 const allShown = 100
+
+// Arrived does nothing.
+func (o *LogObserver) Arrived(Side, wire.Kind) {}
 
 // Governed does nothing.
 func (o *LogObserver) Governed(Record) {}

@@ -78,6 +78,13 @@ type Options struct {
 	Boundary Boundary
 	// Blocked says how what is blocked is answered.
 	Blocked Blocked
+	// Passthrough narrows what crosses ungoverned.
+	Passthrough Passthrough
+	// Capability gives the settings of the interceptors capability that the gateway
+	// itself has, a JSON object, to be put into the answers of a backend to
+	// initialize and server/discover. Nil or nothing leaves those as they are. It is
+	// called concurrently, and the answer waits for it.
+	Capability func() []byte
 	// Limits bound the session; zero members are defaults.
 	Limits Limits
 	// Observer is told what happens. Nil counts discards and logs them

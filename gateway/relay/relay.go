@@ -101,6 +101,7 @@ func (r *run) across(p *peer) *peer {
 // pump moves what one side sends until there is nothing more.
 func (r *run) pump(from *peer) {
 	lane := &direct{run: r, from: from, to: r.across(from)}
+	traced, _ := from.end.(Traced)
 	for {
 		raw, err := from.end.Read()
 		a := Arrival{From: from.side, Raw: raw, At: time.Now(), Lane: lane}
@@ -116,6 +117,9 @@ func (r *run) pump(from *peer) {
 			return
 		}
 		from.spoke.Store(true)
+		if traced != nil {
+			a.Traceparent = traced.Traceparent()
+		}
 		if rest := r.Handle(r.plans, a); rest != nil {
 			go rest()
 		}
@@ -132,7 +136,11 @@ type direct struct {
 func (d *direct) Forward(out Outgoing) { d.deliver(d.to, out) }
 
 // Answer writes back.
-func (d *direct) Answer(out Outgoing) { d.deliver(d.from, out) }
+func (d *direct) Answer(out Outgoing) {
+	if out.Message != nil {
+		d.deliver(d.from, out)
+	}
+}
 
 // deliver writes what is still to be written.
 func (r *run) deliver(to *peer, out Outgoing) {

@@ -125,6 +125,12 @@ type Arrival struct {
 	// Version is the protocol version that the transport names for it, if any. It
 	// counts where the session's is unknown and the message names none.
 	Version string
+	// Traceparent is the W3C Trace Context that the transport brought it with,
+	// unchecked; see [Operation].
+	Traceparent string
+	// For says whose answer the message may be, where the transport knows: of that
+	// request, or of none at all when it is the zero Ticket. Nil means of any.
+	For *Ticket
 	// Lane is required.
 	Lane Lane
 }
@@ -156,6 +162,7 @@ func (s *Session) HandleTooLong(a Arrival, long *wire.TooLong) {
 func (s *Session) HandleUnreadable(a Arrival, err error) { s.unreadable(&a, err) }
 
 func (s *Session) handle(ctx context.Context, a *Arrival, m *wire.Message) (rest func()) {
+	s.Observer.Arrived(a.From, m.Kind)
 	switch m.Kind {
 	case wire.Request:
 		return s.request(ctx, a, m)
@@ -174,7 +181,7 @@ func (s *Session) unreadable(a *Arrival, err error) {
 		// No message at all, but a line that the backend meant for its log. An
 		// answer without an id would end the connection of many a server.
 		d.Detail = "a line that is no JSON-RPC message; does the backend log to stdout?"
-		s.discard(a.From, wire.Unknown, "", d)
+		s.drop(a, wire.Unknown, "", d)
 		return
 	}
 	s.refuse(a, bad.Kind, bad.ID, bad.Code, bad.Reason, d)
@@ -187,10 +194,13 @@ func (s *Session) refuse(a *Arrival, kind wire.Kind, id wire.ID, code int, text 
 	s.discard(a.From, kind, "", d)
 	switch kind {
 	case wire.Notification:
+		a.Lane.Answer(Outgoing{Cause: d.Cause})
 	case wire.Request:
 		a.Lane.Answer(s.refusal(id.Raw(), &refused{d.Cause, code, text}))
 	case wire.Response, wire.Failure:
-		s.failWaiting(a, id)
+		if !s.failWaiting(a, id) {
+			a.Lane.Answer(Outgoing{Cause: d.Cause})
+		}
 	default:
 		// Something that might have been an answer ends a wait that is there;
 		// its sender has had its chance.
@@ -212,7 +222,7 @@ func (s *Session) failWaiting(a *Arrival, id wire.ID) bool {
 		return false
 	}
 	requester := s.other(a.From)
-	f, st := requester.asked.lookup(id.Key())
+	f, st := a.answered(requester, id)
 	if st != asked {
 		return false
 	}
@@ -220,9 +230,23 @@ func (s *Session) failWaiting(a *Arrival, id wire.ID) bool {
 	return true
 }
 
+// answered finds the request that a message with that id would answer.
+func (a *Arrival) answered(requester *party, id wire.ID) (*flight, state) {
+	if a.For != nil {
+		return requester.asked.expect(a.For.f, id.Key())
+	}
+	return requester.asked.lookup(id.Key())
+}
+
 func (s *Session) discard(from Side, kind wire.Kind, method string, d Discard) {
 	d.From, d.Kind, d.Method = from, kind.String(), shorten(method)
 	s.Observer.Discarded(d)
+}
+
+// drop discards a message that gets no answer.
+func (s *Session) drop(a *Arrival, kind wire.Kind, method string, d Discard) {
+	s.discard(a.From, kind, method, d)
+	a.Lane.Answer(Outgoing{Cause: d.Cause})
 }
 
 // refused is why a request does not pass, and what its sender is told.
@@ -235,6 +259,7 @@ type refused struct {
 // request takes up a request and passes it on, or decides about it first.
 func (s *Session) request(ctx context.Context, a *Arrival, m *wire.Message) (rest func()) {
 	f := newFlight(m)
+	f.keepTrace(a.Traceparent)
 	from := s.party(a.From)
 	w, refusal := s.requestWork(a, m, f)
 	if refusal == nil && w.strict && wire.Strict(m.Raw) != nil {
@@ -279,7 +304,7 @@ func (s *Session) outgoing(m *wire.Message, raw, params []byte) Outgoing {
 // response passes an answer on, or decides about it first.
 func (s *Session) response(ctx context.Context, a *Arrival, m *wire.Message) (rest func()) {
 	requester := s.other(a.From)
-	f, st := requester.asked.lookup(m.ID.Key())
+	f, st := a.answered(requester, m.ID)
 	if f == nil || st != asked {
 		cause := UnknownResponse
 		switch st {
@@ -288,11 +313,11 @@ func (s *Session) response(ctx context.Context, a *Arrival, m *wire.Message) (re
 		case marked:
 			cause = CancelledResponse
 		}
-		s.discard(a.From, m.Kind, "", Discard{Cause: cause})
+		s.drop(a, m.Kind, "", Discard{Cause: cause})
 		return nil
 	}
 	if m.Kind == wire.Failure {
-		a.Lane.Forward(s.passedAnswer(requester, f, m, m.Raw))
+		a.Lane.Forward(s.passedAnswer(requester, f, m, s.failed(a, f, m)))
 		return nil
 	}
 	s.observe(f, m)
@@ -306,7 +331,7 @@ func (s *Session) response(ctx context.Context, a *Arrival, m *wire.Message) (re
 		a.Lane.Forward(s.answer(requester, f, appendError(nil, f.id(), codeInternal, textBadAnswer), ""))
 		return nil
 	case !governed:
-		a.Lane.Forward(s.passedAnswer(requester, f, m, m.Raw))
+		a.Lane.Forward(s.passedAnswer(requester, f, m, s.announced(a, f, m)))
 		return nil
 	}
 	rest, ok := s.start(ctx, a, requester, f, answering, len(m.Raw), func(d decider) { s.decideResponse(d, a, requester, m, f) })
@@ -341,7 +366,11 @@ func (s *Session) notification(ctx context.Context, a *Arrival, m *wire.Message)
 	if abi.IsEvent(m.Method) && s.governs(m.Method, abi.Request, a.From, s.negotiated(m.Params, a.Version)) {
 		// A request without its id: there is nobody to answer, and a reader that
 		// does not care for ids carries it out.
-		s.discard(a.From, m.Kind, m.Method, Discard{Cause: BadMessage, Detail: "a governed request must have an id"})
+		s.drop(a, m.Kind, m.Method, Discard{Cause: BadMessage, Detail: "a governed request must have an id"})
+		return nil
+	}
+	if !s.Passthrough.lets(m.Method) {
+		s.drop(a, m.Kind, m.Method, Discard{Cause: NotLetThrough})
 		return nil
 	}
 	carries, cause := s.notificationWork(a, m)
@@ -350,7 +379,7 @@ func (s *Session) notification(ctx context.Context, a *Arrival, m *wire.Message)
 	}
 	switch {
 	case cause != "":
-		s.discard(a.From, m.Kind, m.Method, Discard{Cause: cause})
+		s.drop(a, m.Kind, m.Method, Discard{Cause: cause})
 		return nil
 	case carries == nil:
 		a.Lane.Forward(s.outgoing(m, m.Raw, m.Params))

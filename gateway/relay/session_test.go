@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +24,7 @@ func (w *way) Answer(out Outgoing)  { w.take(&w.answered, out) }
 
 func (w *way) take(to *[]string, out Outgoing) {
 	w.last = out
-	if w.committed = out.Commit(); w.committed {
+	if w.committed = out.Commit(); w.committed && out.Message != nil {
 		*to = append(*to, string(out.Message))
 	}
 }
@@ -197,4 +199,32 @@ func TestPrincipalInContext(t *testing.T) {
 	require.Nil(t, PrincipalFrom(t.Context()))
 	p := &abi.Principal{Type: "service", ID: "ci"}
 	require.Same(t, p, PrincipalFrom(WithPrincipal(t.Context(), p)))
+}
+
+// protocol.md §6, context: the trace that a transport brought goes with both phases
+// of its request.
+func TestTraceOfTheTransport(t *testing.T) {
+	governor := &script{rules: map[string]rule{"tools/call request": pass, "tools/call response": pass}}
+	s, _ := newTestSession(t, nil, func(o *Options) { o.Governor = governor })
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for i, came := range []string{trace, "", strings.Repeat("0", longTrace+1)} {
+		a, _ := arrival(Client, call(strconv.Itoa(i), "{}"))
+		a.Traceparent = came
+		s.Handle(t.Context(), a)()
+		hand(t, s, Backend, result(strconv.Itoa(i), "{}"))
+	}
+	var got []string
+	for _, op := range governor.operations() {
+		got = append(got, op.Traceparent)
+	}
+	require.Equal(t, []string{trace, trace, "", "", "", ""}, got)
+}
+
+func TestWhatArrivesIsReported(t *testing.T) {
+	s, w := newTestSession(t, nil)
+	hand(t, s, Client, call("1", "{}"))
+	hand(t, s, Backend, result("1", "{}"))
+	hand(t, s, Backend, notification("notifications/message", "{}"))
+	hand(t, s, Client, "{")
+	require.Equal(t, []string{"client request", "backend response", "backend notification"}, w.arrived)
 }

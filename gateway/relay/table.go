@@ -31,11 +31,18 @@ type flight struct {
 	version string
 	// payload is what a governed response will want to see of the request.
 	payload []byte
+	// trace is the trace context that the transport brought it with.
+	trace string
 	// asTask says that the requester asked for a task instead of the result.
 	asTask bool
 	// size is how many bytes the flight keeps alive: the payload holds on to the
 	// message that it is a part of.
 	size int
+
+	// again says that its answer may come a second time, because the first one may
+	// have been lost on the way to the requester: what is known of the request
+	// outlives the answer then.
+	again bool
 
 	state state
 	// unseen says of a marked one that the other side never saw it.
@@ -54,6 +61,16 @@ func newFlight(m *wire.Message) *flight {
 	}
 	f.size = len(f.spelled) + len(f.method)
 	return f
+}
+
+// longTrace is the longest trace context that is kept, in bytes. Version 00 has 55.
+const longTrace = 256
+
+func (f *flight) keepTrace(traceparent string) {
+	if len(traceparent) <= longTrace {
+		f.trace = traceparent
+		f.size += len(traceparent)
+	}
 }
 
 // table holds the requests of one side. Nothing in it expires: an entry lives
@@ -130,6 +147,44 @@ func (t *table) lookup(key string) (*flight, state) {
 	return f, f.state
 }
 
+// expect is lookup for one request and no other one. One that has been answered
+// is taken up again if its answer may be repeated and its id is not taken.
+func (t *table) expect(f *flight, key string) (*flight, state) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f == nil || f.key != key {
+		return nil, done
+	}
+	if f.state == done && f.again && !t.closed && t.flights[key] == nil {
+		f.state = asked
+		t.flights[key] = f
+		t.kept += f.size
+	}
+	return f, f.state
+}
+
+// repeatable notes that the answer may come a second time.
+func (t *table) repeatable(f *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.again = true
+}
+
+func (t *table) sizeOf(f *flight) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return f.size
+}
+
+// undo makes a request whose answer was decided about wait for it again.
+func (t *table) undo(f *flight) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.state == answering {
+		f.state, f.cancel = asked, nil
+	}
+}
+
 // begin notes that a plan starts for the request, or for its answer, and how to
 // stop it. It gives what is kept of the request, and is false when the request
 // has been cancelled or given up meanwhile.
@@ -178,8 +233,10 @@ func (t *table) remove(f *flight) {
 
 func (t *table) release(f *flight) {
 	t.kept -= f.size
-	f.size, f.payload = 0, nil
 	f.cancel = nil
+	if !f.again {
+		f.size, f.payload = 0, nil
+	}
 }
 
 // cancellation says what is to be done with a notifications/cancelled.
@@ -212,6 +269,7 @@ func (t *table) withdraw(key string, only *flight) cancellation {
 		f.cancel()
 	}
 	f.unseen = f.state == deciding
+	f.again = false
 	t.release(f)
 	f.state = marked
 	// A mark holds no more than its key, whatever the request was.

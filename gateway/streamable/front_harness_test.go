@@ -23,6 +23,7 @@ import (
 	"github.com/weir-mcp/weir/internal/leak"
 	"github.com/weir-mcp/weir/internal/logbook"
 	"github.com/weir-mcp/weir/internal/sse"
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 const patience = 30 * time.Second
@@ -40,6 +41,8 @@ type house struct {
 }
 
 func (h *house) Governed(relay.Record) {}
+
+func (h *house) Arrived(relay.Side, wire.Kind) {}
 
 func (h *house) Discarded(d relay.Discard) {
 	h.mu.Lock()

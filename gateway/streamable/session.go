@@ -46,6 +46,8 @@ type session struct {
 	// cancelled is the call that the message withdrew which the relay has read
 	// last from the client. Only Read uses it.
 	cancelled string
+	// trace is the trace context of that message. Only Read and Traceparent use it.
+	trace string
 
 	mu    sync.Mutex
 	calls map[string]*call
@@ -70,10 +72,10 @@ type call struct {
 }
 
 // taken is a message on its way to the relay. cancels is the key of the request
-// that it withdraws.
+// that it withdraws, trace the trace context that came with it.
 type taken struct {
 	incoming
-	cancels string
+	cancels, trace string
 }
 
 // open starts a session for an initialize.
@@ -226,7 +228,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, m *wire.Message) 
 		s.ask(w, r, m)
 		return
 	}
-	t := taken{incoming: incoming{message: m.Raw}}
+	t := taken{incoming: incoming{message: m.Raw}, trace: r.Header.Get(mirror.TraceHeader)}
 	switch {
 	case m.Method == methodCancelled:
 		raw, _ := wire.Get(m.Params, "requestId")
@@ -268,7 +270,7 @@ func (s *session) ask(w http.ResponseWriter, r *http.Request, m *wire.Message) {
 		return
 	}
 	stream, conn, ok := s.store.connect(c.stream.id, -1)
-	if !ok || !s.push(r.Context(), incoming{message: m.Raw}) {
+	if !ok || !s.pushTaken(r.Context(), taken{incoming: incoming{message: m.Raw}, trace: r.Header.Get(mirror.TraceHeader)}) {
 		s.endCall(c.key)
 		s.store.discard(c.stream)
 		refuse(w, http.StatusNotFound, m.ID, codeInvalid, textNoSession)
@@ -462,11 +464,12 @@ func (c clientEnd) Read() ([]byte, error) {
 	}
 	for {
 		if made := c.nextMade(); made != nil {
+			c.session.trace = ""
 			return made, nil
 		}
 		select {
 		case t := <-c.in:
-			c.session.cancelled = t.cancels
+			c.session.cancelled, c.session.trace = t.cancels, t.trace
 			return t.message, t.err
 		case <-c.madeWake:
 		case <-c.over:
@@ -474,6 +477,11 @@ func (c clientEnd) Read() ([]byte, error) {
 		}
 	}
 }
+
+// Traceparent is the trace context of the message that was read last.
+func (c clientEnd) Traceparent() string { return c.trace }
+
+var _ relay.Traced = clientEnd{}
 
 func (c clientEnd) nextMade() (made []byte) {
 	c.mu.Lock()

@@ -123,6 +123,9 @@ func (m *Metrics) Governed(r relay.Record) {
 // Arrived counts a message that could be read.
 func (m *Metrics) Arrived(from relay.Side, kind wire.Kind) {
 	m.messages.WithLabelValues(from.String(), kind.String()).Inc()
+	if m.o.Observer != nil {
+		m.o.Observer.Arrived(from, kind)
+	}
 }
 
 // Discarded counts a message that did not pass.

@@ -71,11 +71,11 @@ func TestDecided(t *testing.T) {
 }
 
 // relayed remembers what it was told.
-type relayed struct{ governed, discarded int }
+type relayed struct{ governed, discarded, arrived int }
 
 func (r *relayed) Governed(relay.Record)         { r.governed++ }
 func (r *relayed) Discarded(relay.Discard)       { r.discarded++ }
-func (r *relayed) Arrived(relay.Side, wire.Kind) {}
+func (r *relayed) Arrived(relay.Side, wire.Kind) { r.arrived++ }
 
 func TestObserver(t *testing.T) {
 	var next relayed
@@ -87,7 +87,7 @@ func TestObserver(t *testing.T) {
 	require.Contains(t, got, `weir_added_seconds_sum{event="tools/list",phase="response"} 0.004`)
 	require.Contains(t, got, `weir_messages_discarded_total{cause="unknown_response",from="backend"} 1`)
 	require.Contains(t, got, `weir_messages_total{from="client",kind="request"} 1`)
-	require.Equal(t, relayed{1, 1}, next)
+	require.Equal(t, relayed{1, 1, 1}, next)
 	New(Options{}).Governed(relay.Record{}) // nobody else to tell
 }
 
