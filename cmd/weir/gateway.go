@@ -219,7 +219,10 @@ func gatewayOptions(log *slog.Logger, a *assembly, file *config.File) gateway.Op
 		ChainOptions: gateway.ChainOptions{
 			Hosts: a.hosts, Policy: a.policy, Timeout: file.Timeout, Logger: log, LogMessages: file.LogMessages,
 		},
-		Relay: relay.Options{Blocked: relay.Blocked{ToolResult: file.Blocked.ToolResult}},
+		Relay: relay.Options{
+			Blocked:     relay.Blocked{ToolResult: file.Blocked.ToolResult},
+			Passthrough: relay.Passthrough{GenericErrors: file.Passthrough.GenericErrors, Notifications: file.Passthrough.Notifications},
+		},
 	}
 	if file.Boundary == config.Server {
 		o.Relay.Boundary = relay.GuardBackend

@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 	"gateway/hosts":                  {"abi", "internal/wire", "internal/sse", "internal/processgroup", "internal/tracecontext", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
 	"gateway/streamable":             {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
+	"gateway/proxy":                  {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
 	"gateway/expose":                 {"abi", "internal/wire", "gateway/chain"},
 	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/wasmtime",
