@@ -126,7 +126,7 @@ func (r *resolver) ask(ctx context.Context, op *Operation, c *abi.Context) (Reso
 	select {
 	case r.calls <- struct{}{}:
 	case <-ctx.Done():
-		return Resolved{}, fmt.Errorf("the resolver is busy: %w", context.Cause(ctx))
+		return Resolved{}, fmt.Errorf("there was no time left to ask the resolver: %w", context.Cause(ctx))
 	}
 	type answer struct {
 		Resolved
