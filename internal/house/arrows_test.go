@@ -59,6 +59,7 @@ var arrows = map[string][]string{
 	"gateway/proxy":                  {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
 	"gateway/expose":                 {"abi", "internal/wire", "gateway/chain"},
 	"gateway":                        {"abi", "internal/wire", "internal/processgroup", "internal/tracecontext", "gateway/chain", "gateway/relay"},
+	"gateway/middleware":             {"abi", "internal/wire", "internal/tracecontext", "gateway", "gateway/relay"},
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/wasmtime",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay",
 		"gateway/streamable", "gateway/proxy", "gateway/expose", "internal/telemetry"},
