@@ -227,7 +227,7 @@ func connect(t *testing.T, how, version string, c *mcp.Client, s *mcp.Server) *m
 		require.NoError(t, err)
 		transport = client
 	} else {
-		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{}))
+		web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: version == statelessEra}))
 		t.Cleanup(web.Close)
 		transport = &mcp.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
 	}

@@ -129,50 +129,43 @@ func TestWhatIsBlockedIsAnErrorWithData(t *testing.T) {
 // A request inside a result is blocked before anybody answers it, and so is an
 // answer before the server sees it.
 func TestNoWayRoundThroughInputRequiredResults(t *testing.T) {
-	for _, how := range transports {
-		for _, version := range []string{sessionEra, statelessEra} {
-			for _, where := range []bool{true, false} {
-				at := side{client: where, how: how, version: version}
-				t.Run(map[bool]string{true: "client ", false: "server "}[where]+how+" "+version, func(t *testing.T) {
-					asked := 0
-					tr, w := newTrail(t, gateway.ChainOptions{Events: []string{"sampling/createMessage"}}), &world{}
-					opts := people()
-					answer := "fine"
-					opts.CreateMessageHandler = nil
-					opts.CreateMessageWithToolsHandler = modelThatSays(&asked, &answer)
-					server := w.server(t)
-					var client *mcp.Client
-					if at.client {
-						client = middleware.NewClient(&mcp.Implementation{Name: "client"}, opts, tr.chain, middleware.Options{})
-					} else {
-						middleware.GovernServer(server, tr.chain, middleware.Options{})
-						client = mcp.NewClient(&mcp.Implementation{Name: "client"}, opts)
-					}
-					session := connect(t, how, version, client, server)
-
-					_, err := say(session, "ask", "evil")
-					require.ErrorContains(t, err, "blocked by an interceptor")
-					require.Zero(t, asked, "nobody answered")
-					if version == statelessEra {
-						require.Contains(t, string(blockedBy(t, err).Data), `"event":"sampling/createMessage","phase":"request"`)
-						require.Contains(t, string(blockedBy(t, err).Data), `"mayHaveRun":true`, "the tool did something before it asked")
-					}
-
-					said, err := say(session, "ask", "well?")
-					require.NoError(t, err)
-					require.Equal(t, "fine", said)
-					require.Equal(t, 1, asked)
-
-					answer = "evil"
-					before := len(w.all())
-					_, err = say(session, "ask", "well?")
-					require.ErrorContains(t, err, "blocked by an interceptor")
-					require.Equal(t, 2, asked)
-					require.Len(t, w.all(), before+1, "the tool was not called with the answer")
-				})
-			}
+	sides(t, func(t *testing.T, at side) {
+		asked := 0
+		tr, w := newTrail(t, gateway.ChainOptions{Events: []string{"sampling/createMessage"}}), &world{}
+		opts := people()
+		answer := "fine"
+		opts.CreateMessageHandler = nil
+		opts.CreateMessageWithToolsHandler = modelThatSays(&asked, &answer)
+		server := w.server(t)
+		var client *mcp.Client
+		if at.client {
+			client = middleware.NewClient(&mcp.Implementation{Name: "client"}, opts, tr.chain, middleware.Options{})
+		} else {
+			middleware.GovernServer(server, tr.chain, middleware.Options{})
+			client = mcp.NewClient(&mcp.Implementation{Name: "client"}, opts)
 		}
-	}
+		session := connect(t, at.how, at.version, client, server)
+
+		_, err := say(session, "ask", "evil")
+		require.ErrorContains(t, err, "blocked by an interceptor")
+		require.Zero(t, asked, "nobody answered")
+		if at.version == statelessEra {
+			require.Contains(t, string(blockedBy(t, err).Data), `"event":"sampling/createMessage","phase":"request"`)
+			require.Contains(t, string(blockedBy(t, err).Data), `"mayHaveRun":true`, "the tool did something before it asked")
+		}
+
+		said, err := say(session, "ask", "well?")
+		require.NoError(t, err)
+		require.Equal(t, "fine", said)
+		require.Equal(t, 1, asked)
+
+		answer = "evil"
+		before := len(w.all())
+		_, err = say(session, "ask", "well?")
+		require.ErrorContains(t, err, "blocked by an interceptor")
+		require.Equal(t, 2, asked)
+		require.Len(t, w.all(), before+1, "the tool was not called with the answer")
+	})
 }
 
 func TestAServerThatAsksForEverIsGivenUp(t *testing.T) {
@@ -211,15 +204,16 @@ func TestRetriesOfTheCallersOwnAreGoverned(t *testing.T) {
 }
 
 func TestAListBehindAMutatorIsNotCached(t *testing.T) {
-	for _, client := range []bool{true, false} {
-		at := side{client: client, how: "memory", version: statelessEra}
-		tr, w := newTrail(t, gateway.ChainOptions{}), &world{}
-		session := at.connect(t, tr, w, middleware.Options{})
+	sides(t, func(t *testing.T, at side) {
+		if at.version == sessionEra {
+			return // it knows no caching
+		}
+		session := at.connect(t, newTrail(t, gateway.ChainOptions{}), &world{}, middleware.Options{})
 		tools, err := session.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "private", tools.CacheScope)
 		require.Zero(t, tools.TTLMs)
-	}
+	})
 }
 
 func TestWhatNobodyGovernsIsNotTouched(t *testing.T) {

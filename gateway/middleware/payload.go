@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots are deprecated, and governed for as long as a peer may use them
+
 package middleware
 
 import (
