@@ -124,7 +124,7 @@ func merged[T any](v T, was, now json.RawMessage, outgoing bool) (T, error) {
 		return none, err
 	}
 	fresh := reflect.New(old.Type())
-	if err := json.Unmarshal(now, fresh.Interface()); err != nil {
+	if err := read(now, fresh.Interface()); err != nil {
 		return none, err
 	}
 	copied := reflect.New(old.Type())
@@ -145,6 +145,18 @@ func merged[T any](v T, was, now json.RawMessage, outgoing bool) (T, error) {
 		copied.Elem().FieldByIndex(f.index).Set(value)
 	}
 	return copied.Interface().(T), nil
+}
+
+// read is json.Unmarshal, whose panic is an error: what an interceptor gives back
+// goes into unmarshalers of the SDK and of the program, and some of the SDK's do
+// not expect null ("inputRequests":{"a":null}).
+func read(b []byte, into any) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("reading it panicked: %v", v)
+		}
+	}()
+	return json.Unmarshal(b, into)
 }
 
 // exact is value without the losses of float64, where its type allows.

@@ -79,14 +79,17 @@ func TestMergedRefusesWhatDoesNotFit(t *testing.T) {
 			require.Equal(t, "a", params.Name)
 		})
 	}
-	_, err := merged(struct{}{}, was, was, true)
+	_, err := merged(&mcp.CallToolResult{}, json.RawMessage(`{}`), json.RawMessage(`{"inputRequests":{"a":null}}`), true)
+	require.ErrorContains(t, err, "panicked")
+	_, err = merged(struct{}{}, was, was, true)
 	require.ErrorContains(t, err, "no pointer to a struct")
 }
 
 // FuzzMerged feeds any payload of an interceptor to the types of the SDK.
 func FuzzMerged(f *testing.F) {
 	for _, s := range []string{`{}`, `{"content":[{"type":"text","text":"x"}]}`, `{"content":null,"_meta":{"a":1}}`, `{"inputRequests":{"a":{"method":"roots/list"}}}`,
-		`{"structuredContent":[1,2.5],"isError":true}`, `{"content":{"type":"text"}}`, `{"Content":[]}`} {
+		`{"structuredContent":[1,2.5],"isError":true}`, `{"content":{"type":"text"}}`, `{"Content":[]}`,
+		`{"inputRequests":{"a":null}}`, `{"inputRequests":{"a":{"method":"roots/list"},"b":{"method":"elicitation/create","params":null}}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, now []byte) {
