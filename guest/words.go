@@ -41,6 +41,7 @@ const (
 const (
 	ToolsList          = abi.ToolsList
 	ToolsCall          = abi.ToolsCall
+	LLMCompletion      = abi.LLMCompletion
 	PromptsList        = abi.PromptsList
 	PromptsGet         = abi.PromptsGet
 	ResourcesList      = abi.ResourcesList

@@ -53,6 +53,7 @@ var responseShapes = map[string]shape{
 	abi.SamplingCreate:    {must("role", `"`), must("content", "{["), meta},
 	abi.ElicitationCreate: {must("action", `"`), may("content", "{"), meta},
 	abi.RootsList:         {must("roots", "["), meta},
+	abi.LLMCompletion:     {must("message", "{"), meta},
 }
 
 // anyShape is the shape of events that nothing is known of.
