@@ -44,7 +44,7 @@ func TestShapes(t *testing.T) {
 		{abi.SamplingCreate, abi.Response, []string{`{"role":"assistant","content":{}}`, `{"role":"assistant","content":[]}`}, []string{`{}`, `{"role":"assistant"}`, `{"role":"assistant","content":"x"}`}},
 		{abi.ElicitationCreate, abi.Response, []string{`{"action":"accept"}`, `{"action":"accept","content":{}}`}, []string{`{}`, `{"action":"accept","content":[]}`}},
 		{abi.RootsList, abi.Response, []string{`{"roots":[]}`}, []string{`{}`}},
-		{abi.LLMCompletion, abi.Response, []string{`{}`}, []string{`[]`}},
+		{abi.LLMCompletion, abi.Response, []string{`{"message":{}}`}, []string{`[]`, `{}`, `{"message":"m"}`}},
 		{anything, abi.Response, []string{`{}`}, []string{`1`}},
 	} {
 		for _, payload := range c.good {
