@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -105,16 +103,4 @@ func allowedClaims(claims json.RawMessage, names []string) json.RawMessage {
 		return nil
 	}
 	return append(kept, '}')
-}
-
-// SessionName is what interceptors are told as context.sessionId of a session
-// whose id is a secret: to whoever has the Mcp-Session-Id of streamable HTTP the
-// session belongs. It is the first half of its SHA-256 in hexadecimal, the same
-// on every replica; empty for an empty id.
-func SessionName(id string) string {
-	if id == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:len(sum)/2])
 }

@@ -63,7 +63,7 @@ func TestContextOfAServersRequest(t *testing.T) {
 		require.Equal(t, "ann", got.Context.Principal.ID)
 		require.JSONEq(t, `{"scope":"read write","team":"red"}`, string(got.Context.Principal.Claims))
 		require.Equal(t, traceID, got.Context.TraceID)
-		require.Equal(t, gateway.SessionName(session.ID()), got.Context.SessionID, "a name of the session, no key to it")
+		require.Equal(t, relay.SessionName(session.ID()), got.Context.SessionID, "a name of the session, no key to it")
 		at, err := time.Parse(time.RFC3339Nano, got.Context.Timestamp)
 		require.NoError(t, err)
 		require.WithinDuration(t, before, at, time.Minute)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/weir-mcp/weir/gateway"
+	"github.com/weir-mcp/weir/gateway/relay"
 )
 
 // facts are what is known of a session.
@@ -42,7 +42,7 @@ func (s *sessions) locked(session mcp.Session) facts {
 		s.forget(session, key)
 	}
 	if id := session.ID(); id != "" {
-		f.name = gateway.SessionName(id)
+		f.name = relay.SessionName(id)
 	}
 	return f
 }

@@ -267,7 +267,7 @@ func Test_progress_and_sampling(t *testing.T) {
 	require.Equal(t, abi.Receiving, ops[0].Direction)
 	require.Equal(t, abi.Sending, ops[1].Direction)
 	require.Equal(t, relay.Backend, ops[1].Initiator)
-	require.Equal(t, sessionName("s1"), ops[0].Session)
+	require.Equal(t, relay.SessionName("s1"), ops[0].Session)
 	require.JSONEq(t, `{"secret":"***"}`, string(ops[1].Request))
 }
 

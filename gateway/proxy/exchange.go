@@ -186,7 +186,7 @@ func (x *exchange) newScope(id string) *scope {
 	o := x.p.o.Relay
 	o.Principal = relay.PrincipalFrom(x.r.Context())
 	if id != "" {
-		o.Session = sessionName(id)
+		o.Session = relay.SessionName(id)
 	}
 	return &scope{id: id, session: relay.NewSession(o), principal: o.Principal, trails: newTrails()}
 }
@@ -218,7 +218,7 @@ func (x *exchange) opened(res *http.Response) bool {
 	if x.scope.id != "" || x.scope.trails == nil || id == "" || len(id) > longSessionID {
 		return true
 	}
-	x.scope.id, x.scope.session.Session, x.scope.uses = id, sessionName(id), 1
+	x.scope.id, x.scope.session.Session, x.scope.uses = id, relay.SessionName(id), 1
 	if x.p.scopes.open(x.scope) {
 		return true
 	}

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"sync"
 	"time"
 
@@ -243,11 +241,4 @@ func (t *scopes) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID)
-}
-
-// sessionName is what governors get to know of a session: a name for the same
-// session at every replica, which is no key to it.
-func sessionName(id string) string {
-	sum := sha256.Sum256([]byte("weir session " + id))
-	return hex.EncodeToString(sum[:16])
 }

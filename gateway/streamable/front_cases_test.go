@@ -668,6 +668,9 @@ func TestGoverned(t *testing.T) {
 	ann := &abi.Principal{Type: "service", ID: "ann"}
 	h.principal = func(*http.Request) *abi.Principal { return ann }
 	session, scopes := h.open("2025-06-18"), h.stateless()
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	session.header.Set("Traceparent", trace)
+	scopes.header.Set("Traceparent", trace)
 	for name, do := range map[string]func(id, tool string) *answer{
 		"session era":   func(id, tool string) *answer { return session.post(call(id, tool, `"x"`)) },
 		"stateless era": func(id, tool string) *answer { return scopes.call(id, tool, `"x"`) },
@@ -679,7 +682,9 @@ func TestGoverned(t *testing.T) {
 			for range 3 {
 				op := <-g.seen
 				require.Equal(t, ann, op.Principal)
-				require.Equal(t, name == "session era", op.Session != "")
+				require.Equal(t, trace, op.Traceparent)
+				secret := map[bool]string{true: session.header.Get("Mcp-Session-Id")}[name == "session era"]
+				require.Equal(t, relay.SessionName(secret), op.Session, "no key to the session")
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func (f *Front) open(w http.ResponseWriter, r *http.Request, m *wire.Message) {
 func (s *session) run(ctx context.Context, backend relay.End) {
 	defer s.front.release()
 	o := s.front.o.Relay
-	o.Session, o.Principal = s.id, s.principal
+	o.Session, o.Principal = relay.SessionName(s.id), s.principal
 	err := relay.Run(ctx, clientEnd{s}, &tap{backend, &s.fromBackend}, o)
 	s.front.mu.Lock()
 	delete(s.front.sessions, s.id)
