@@ -100,7 +100,14 @@ func (x *exchange) raw(res *http.Response) {
 
 // json passes on a body that is one message, or should be.
 func (x *exchange) json(res *http.Response, ticket relay.Ticket, mustBe bool) {
-	body, err := readAll(res.Body, int64(x.p.o.BackendLimit), res.ContentLength)
+	lent := bodies.Get().(*[]byte)
+	body, err := readAll(*lent, res.Body, int64(x.p.o.BackendLimit), res.ContentLength)
+	kept := false // by a governor, who may look at it for longer than we do
+	defer func() {
+		if !kept {
+			giveBack(lent, body)
+		}
+	}()
 	switch {
 	case err == errTooLarge:
 		x.p.trouble("an answer of the backend is larger than the gateway accepts", "limit", x.p.o.BackendLimit)
@@ -144,6 +151,7 @@ func (x *exchange) json(res *http.Response, ticket relay.Ticket, mustBe bool) {
 	l := &postLane{}
 	a := relay.Arrival{From: relay.Backend, Raw: body, At: time.Now(), Version: x.r.Header.Get(mirror.VersionHeader), For: &ticket, Lane: l}
 	if rest := x.scope.session.HandleRead(x.ctx, a, m); rest != nil {
+		kept = true
 		rest()
 	}
 	if l.forward == nil {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -240,7 +239,7 @@ func (x *exchange) body() ([]byte, *wire.TooLong, error) {
 		long.Kind, long.ID = s.Found()
 		return nil, long, nil
 	}
-	body, err := readAll(x.r.Body, limit, x.r.ContentLength)
+	body, err := readAll(nil, x.r.Body, limit, x.r.ContentLength)
 	if err == errTooLarge {
 		var s wire.Skimmer
 		s.Feed(body)
@@ -258,32 +257,6 @@ type feed struct{ *wire.Skimmer }
 func (f feed) Write(b []byte) (int, error) {
 	f.Feed(b)
 	return len(b), nil
-}
-
-var errTooLarge = errors.New("too large")
-
-// readAll reads at most limit bytes. With errTooLarge it gives those that it has
-// read. expect is how many there will be, or negative.
-func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
-	if expect < 0 {
-		expect = 4 << 10
-	}
-	// One byte more than there will be, so that the end is seen without growing.
-	buf := make([]byte, 0, min(expect, limit)+1)
-	for {
-		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit+1)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case int64(len(buf)) > limit:
-			return buf, errTooLarge
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return nil, err
-		case len(buf) == cap(buf):
-			buf = append(buf, 0)[:len(buf)]
-		}
-	}
 }
 
 // refuse answers with an error of the proxy's own.

@@ -397,7 +397,9 @@ func (s *scanner) text(i int) (end int, escaped bool) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			stop := ((w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 			if stop != 0 {
-				i += bits.TrailingZeros64(stop) >> 3
+				if i += bits.TrailingZeros64(stop) >> 3; b[i] == '"' {
+					return i + 1, escaped
+				}
 				break
 			}
 			i += 8
