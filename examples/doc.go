@@ -1,7 +1,8 @@
 // Package examples is where interceptors that do a real job live, each in a
 // folder of its own: pii-redactor, secret-scanner, audit-trail and quota are
 // modules for the sandbox, native-host is an interceptor server in plain Go,
-// embedded and client are programs that use weir as a library.
+// server, gateway and gateway-chain are what to start one's own from, and embedded
+// and client are programs that use weir as a library.
 //
 //	go generate ./examples/...
 //

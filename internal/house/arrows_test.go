@@ -63,9 +63,11 @@ var arrows = map[string][]string{
 	"cmd/weir": {"abi", "internal/wire", "internal/config", "internal/door", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/wasmtime",
 		"runtime/library", "runtime/server", "runtime/store", "runtime/trust", "gateway", "gateway/chain", "gateway/hosts", "gateway/relay",
 		"gateway/streamable", "gateway/proxy", "gateway/expose", "internal/telemetry"},
-	"examples": {"abi", "guest", "runtime/library", "runtime/server", "gateway", "gateway/chain", "gateway/hosts", "gateway/middleware"},
-	// What the examples' tests share runs modules natively and in the sandbox.
-	"examples/internal": {"abi", "guest/guesttest", "internal/guestbuild", "runtime", "runtime/cache", "runtime/wazero", "runtime/library", "runtime/store"},
+	"examples": {"abi", "guest", "runtime", "runtime/cache", "runtime/wazero", "runtime/library", "runtime/server", "gateway", "gateway/chain", "gateway/hosts",
+		"gateway/middleware"},
+	// What the examples' tests share runs modules natively and in the sandbox, and the commands of READMEs.
+	"examples/internal": {"abi", "guest/guesttest", "internal/guestbuild", "internal/need", "internal/processgroup", "runtime", "runtime/cache", "runtime/wazero",
+		"runtime/library", "runtime/store"},
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
