@@ -113,6 +113,55 @@ func TestGatewayExposes(t *testing.T) {
 	}
 }
 
+// A gateway takes another one's interceptors as those of a host.
+func TestGatewayBehindWhatAnotherExposes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeModule(t, dir, "deny", abi.Descriptor{
+		Name: "deny", Type: abi.Validation, Hooks: abi.Hooks{{Events: []string{"prompts/get"}, Phase: abi.Request}},
+	}, `{"result":{"valid":false,"severity":"error"}}`)
+	for _, p := range pairs {
+		if !p.frontHTTP {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			backend := everythingServer(t)
+			if p.behindHTTP {
+				backend = everythingOverHTTP(t, "-stateless=false")
+			}
+			first := p.start(t, twoTokens+"expose: true\nhosts:\n"+modulesEntry("one", dir), tokensEnv, backend)
+			conf := `hosts:
+  - {name: first, url: "` + found(t, first, servesAt) + `", headers: {Authorization: "Bearer ${WEIR_E2E_ANN}"}}
+`
+			second := pairs[0].start(t, conf, tokensEnv, everythingServer(t))
+			hello(second, "2025-06-18")
+			require.Contains(t, second.call(rpc(1, "prompts/get", `{"name":"test_simple_prompt"}`)), `"reason":"validation_failed"`)
+			require.Contains(t, second.call(rpc(2, "tools/call", toolParams("test_simple_text", "{}"))), `"result"`)
+			require.NotContains(t, first.errs.String()+second.errs.String(), "token-of-")
+		})
+	}
+}
+
+// config.md, passthrough.
+func TestGatewayNarrowsWhatPassesUngoverned(t *testing.T) {
+	t.Parallel()
+	const narrow = "passthrough: {errors: generic, notifications: [notifications/progress]}\n"
+	for conf, narrowed := range map[string]bool{"": false, narrow: true} {
+		s := pairs[0].start(t, conf, nil, everythingServer(t))
+		hello(s, "2025-06-18")
+		s.call(rpc(1, "logging/setLevel", `{"level":"debug"}`))
+		s.call(rpc(2, "tools/call", `{"_meta":{"progressToken":"tok"},"name":"test_tool_with_progress","arguments":{}}`))
+		s.call(rpc(3, "tools/call", toolParams("test_tool_with_logging", "{}")))
+		failed := s.call(rpc(4, "prompts/get", `{"name":"no-such-prompt"}`))
+		seen := strings.Join(s.seen, "\n")
+		require.Contains(t, seen, "notifications/progress")
+		require.Equal(t, !narrowed, strings.Contains(seen, "notifications/message"), seen)
+		require.Equal(t, !narrowed, strings.Contains(failed, "no-such-prompt"), failed)
+		require.Contains(t, failed, `"code":-32602`)
+	}
+}
+
 // What operators see of a gateway: readiness with its cause for them alone, and
 // metrics.
 func TestGatewaySeen(t *testing.T) {
