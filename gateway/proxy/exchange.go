@@ -63,6 +63,10 @@ func (x *exchange) post() {
 		return
 	}
 	defer x.leave()
+	if m.Method == methodListen {
+		// The stream to listen on of 2026-07-28: nobody waits for its answer.
+		defer context.AfterFunc(x.p.streams, x.cancel)()
+	}
 
 	l := &postLane{}
 	a := relay.Arrival{From: relay.Client, Raw: body, At: at, Version: x.r.Header.Get(mirror.VersionHeader), Traceparent: x.r.Header.Get(mirror.TraceHeader), Lane: l}

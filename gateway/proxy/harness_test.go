@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,11 +80,22 @@ func block(context.Context, relay.Operation) relay.Decision {
 type watcher struct {
 	mu       sync.Mutex
 	discards []relay.Discard
+	arrived  []string
 }
 
 func (w *watcher) Governed(relay.Record) {}
 
-func (w *watcher) Arrived(relay.Side, wire.Kind) {}
+func (w *watcher) Arrived(from relay.Side, kind wire.Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arrived = append(w.arrived, from.String()+" "+kind.String())
+}
+
+func (w *watcher) messages() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.arrived...)
+}
 
 func (w *watcher) Discarded(d relay.Discard) {
 	w.mu.Lock()
@@ -108,6 +120,18 @@ type scene struct {
 	url      string
 	governor *script
 	watcher  *watcher
+	// caller is who the next requests come from, as a door before the proxy says.
+	caller atomic.Pointer[abi.Principal]
+}
+
+// as makes requests come from somebody.
+func (s *scene) as(caller *abi.Principal) { s.caller.Store(caller) }
+
+func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := s.caller.Load(); p != nil {
+		r = r.WithContext(relay.WithPrincipal(r.Context(), p))
+	}
+	s.proxy.ServeHTTP(w, r)
 }
 
 // seen is a request as the backend got it.
@@ -129,7 +153,7 @@ func stage(t *testing.T, rules map[string]rule, backend http.HandlerFunc, adapt 
 	var err error
 	s.proxy, err = New(o)
 	require.NoError(t, err)
-	front := httptest.NewServer(s.proxy)
+	front := httptest.NewServer(s)
 	s.url = front.URL + "/mcp"
 	t.Cleanup(func() {
 		b.CloseClientConnections()

@@ -16,6 +16,7 @@ import (
 
 const (
 	methodInitialize = "initialize"
+	methodListen     = "subscriptions/listen"
 	memberArguments  = "arguments"
 
 	codeInternal = abi.CodeInternal

@@ -29,3 +29,11 @@ func (w *pipeWriter) WriteHeader(int)     {}
 func (w *pipeWriter) Flush()              {}
 
 func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
+
+// discard is the response of a client that does not care.
+type discard struct{ h http.Header }
+
+func (w *discard) Header() http.Header         { return w.h }
+func (w *discard) WriteHeader(int)             {}
+func (w *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (w *discard) Flush()                      {}

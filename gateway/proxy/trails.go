@@ -12,8 +12,10 @@ type trail struct {
 	// ticket is the request that the stream answers, zero for one that a client
 	// opened to listen.
 	ticket relay.Ticket
-	// ids are the last event ids that went to the client, oldest first.
-	ids []string
+	// ids are the last event ids that went to the client, oldest first, and bytes
+	// how long they are together.
+	ids   []string
+	bytes int
 	// live says that a client reads it now.
 	live int
 }
@@ -27,10 +29,11 @@ type trails struct {
 }
 
 const (
-	// idsOfTrail is how many event ids of one stream are remembered. A client
-	// resumes behind the last event that it has read; what is still on its way to
-	// it is less than this.
+	// idsOfTrail is how many event ids of one stream are remembered, and idBytes how
+	// many bytes of them. A client resumes behind the last event that it has read;
+	// what is still on its way to it is less than this.
 	idsOfTrail = 256
+	idBytes    = 32 << 10
 	// endedTrails is how many streams of a session that ended are remembered, and
 	// endedBytes how much of the requests they answered.
 	endedTrails = 64
@@ -49,11 +52,13 @@ func (t *trails) pass(tr *trail, id string) {
 	if t.byID[id] == tr {
 		return // it comes again
 	}
-	if len(tr.ids) == idsOfTrail {
+	for len(tr.ids) > 0 && (len(tr.ids) == idsOfTrail || tr.bytes+len(id) > idBytes) {
 		t.unlink(tr, tr.ids[0])
+		tr.bytes -= len(tr.ids[0])
 		tr.ids = append(tr.ids[:0], tr.ids[1:]...)
 	}
 	tr.ids = append(tr.ids, id)
+	tr.bytes += len(id)
 	t.byID[id] = tr
 }
 
@@ -116,7 +121,7 @@ func (t *trails) drop(tr *trail) {
 	for _, id := range tr.ids {
 		t.unlink(tr, id)
 	}
-	tr.ids = nil
+	tr.ids, tr.bytes = nil, 0
 	// Nobody can bring its answer any more.
 	tr.ticket.Abandon()
 }
