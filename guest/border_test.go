@@ -141,7 +141,7 @@ func TestBorder(t *testing.T) {
 		for _, d := range list {
 			names = append(names, d.Name)
 		}
-		require.Equal(t, []string{"replace", "texts", "meter", "faulty", "dice"}, names)
+		require.Equal(t, []string{"replace", "texts", "prompts", "meter", "faulty", "dice"}, names)
 		require.Equal(t, abi.Mutation, list[0].Type)
 		require.Equal(t, "1.2.3", list[0].Version)
 		require.Equal(t, abi.Priority(-5), list[0].PriorityHint)
@@ -150,7 +150,7 @@ func TestBorder(t *testing.T) {
 			"to":{"type":"string","description":"what to put there"},
 			"names":{"type":"boolean","description":"look in the names of members too"}}}`, string(list[0].ConfigSchema))
 		require.Nil(t, list[1].ConfigSchema)
-		require.True(t, list[2].FailOpen)
+		require.True(t, list[3].FailOpen)
 	})
 
 	t.Run("an envelope is answered with one", func(t *testing.T) {

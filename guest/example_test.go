@@ -70,6 +70,18 @@ func ExampleJudge() {
 	// Output: false [{$.arguments.notes[1] 14 bytes error}] <nil>
 }
 
+// What a model is asked, by its type, in a handler of llm/completion.
+func ExampleOperation_Completion() {
+	o := guest.Operation{Event: guest.LLMCompletion, Phase: guest.Request, Payload: json.RawMessage(
+		`{"model":"m-1","messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}],"maxTokens":100,"topP":0.10}`)}
+	asked, err := o.Completion()
+	fmt.Println(asked.Model, asked.MaxTokens, asked.Messages[0].Role, asked.Messages[0].Text(), err)
+	fmt.Println(asked.Other[0].Name, string(asked.Other[0].Value))
+	// Output:
+	// m-1 100 user Hello <nil>
+	// topP 0.10
+}
+
 func ExampleSet() {
 	params, err := guest.Set(json.RawMessage(`{ "name": "t" }`), json.RawMessage(`"v1"`), "_meta", "example.com/policy")
 	fmt.Println(string(params), err)
