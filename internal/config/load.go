@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/weir-mcp/weir/internal/nearest"
 )
 
 // maxErrors bounds what is reported at once: who has made so many mistakes
@@ -139,43 +140,8 @@ func called(name string) string {
 // suggest names the nearest known key, or all of them when none is near.
 func (l *loader) suggest(name string, known keys, later []string) string {
 	names := slices.Sorted(maps.Keys(known))
-	best, distance := "", max(2, len(name)/3)+1
-	for _, candidate := range slices.Concat(names, later) {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best != "" && distance < len(best) {
-		return fmt.Sprintf("did you mean %q?", best)
+	if near := nearest.Of(name, slices.Concat(names, later)); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "known are " + list(names, "and")
-}
-
-// editDistance is the number of characters to insert, remove, replace or swap
-// with their neighbour to turn a into b. Long names are not compared: they are
-// no misspelling of anything.
-func editDistance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > 40 || len(y) > 40 {
-		return 40
-	}
-	older, old, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range old {
-		old[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			differs := 1
-			if x[i-1] == y[j-1] {
-				differs = 0
-			}
-			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+differs)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-		}
-		older, old, row = old, row, older
-	}
-	return old[len(y)]
 }

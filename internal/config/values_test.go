@@ -221,16 +221,6 @@ func TestWith_whatStandsOpen(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"hosts", "host", 1}, {"modlues", "modules", 1}, {"cache", "cash", 2}, {"abc", "xyz", 3}} {
-		require.Equal(t, c.want, editDistance(c.a, c.b), c)
-		require.Equal(t, c.want, editDistance(c.b, c.a), c)
-	}
-}
-
 func FuzzLoad(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d.text))

@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"internal/leak":                  {},
 	"internal/logbook":               {},
 	"internal/need":                  {},
+	"internal/nearest":               {},
 	"internal/processgroup":          {},
 	"internal/wasmtest":              {"abi"},
 	"internal/hostile":               {"abi", "internal/wasmtest"},
@@ -38,7 +39,7 @@ var arrows = map[string][]string{
 	"internal/private":               {},
 	"internal/guestbuild":            {"internal/filelock", "internal/private"},
 	"internal/guestbuild/buildguest": {"internal/guestbuild"},
-	"internal/config":                {"abi", "internal/wire"},
+	"internal/config":                {"abi", "internal/nearest", "internal/wire"},
 	"internal/door":                  {"abi"},
 	"internal/house":                 {},
 	"internal/telemetry":             {"abi", "internal/wire", "gateway/chain", "gateway/relay"},
@@ -52,7 +53,7 @@ var arrows = map[string][]string{
 	"runtime/wasmtime":               {"runtime", "runtime/meter", "runtime/memory"},
 	"runtime/library":                {"abi", "internal/wire", "runtime", "runtime/trust"},
 	"runtime/server":                 {"abi", "internal/wire", "internal/tracecontext", "internal/door"},
-	"gateway/chain":                  {"abi", "internal/wire"},
+	"gateway/chain":                  {"abi", "internal/nearest", "internal/wire"},
 	"gateway/hosts":                  {"abi", "internal/wire", "internal/sse", "internal/processgroup", "internal/tracecontext", "gateway/chain"},
 	"gateway/relay":                  {"abi", "internal/wire"},
 	"gateway/streamable":             {"abi", "internal/wire", "internal/sse", "internal/mirror", "gateway/relay"},
@@ -71,7 +72,7 @@ var arrows = map[string][]string{
 }
 
 // standardOnly are the rooms that import nothing but the standard library.
-var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "internal/mirror", "internal/tracecontext", "runtime/meter", "runtime/store", "runtime/trust"}
+var standardOnly = []string{"abi", "guest", "internal/wire", "internal/sse", "internal/mirror", "internal/nearest", "internal/tracecontext", "runtime/meter", "runtime/store", "runtime/trust"}
 
 type listed struct {
 	ImportPath, Name, Dir, Doc string
