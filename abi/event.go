@@ -2,6 +2,13 @@ package abi
 
 import "strings"
 
+// Events gives the events that have a name of their own in protocol.md §1, in
+// its order: every one that is no custom event. The slice is the caller's.
+func Events() []string {
+	return []string{ToolsList, ToolsCall, PromptsList, PromptsGet, ResourcesList, ResourcesRead,
+		ResourcesSubscribe, SamplingCreate, ElicitationCreate, RootsList, LLMCompletion}
+}
+
 // IsEvent reports whether method can be intercepted: the MCP methods of
 // protocol.md §1, llm/completion, and custom ones of the form
 // "namespace/operation". The methods that keep a connection alive or describe
@@ -9,9 +16,6 @@ import "strings"
 // events; nothing matches them, "*" included.
 func IsEvent(method string) bool {
 	switch method {
-	case ToolsList, ToolsCall, PromptsList, PromptsGet, ResourcesList, ResourcesRead,
-		ResourcesSubscribe, SamplingCreate, ElicitationCreate, RootsList, LLMCompletion:
-		return true
 	case "initialize", "ping", "server/discover", "completion/complete", "logging/setLevel",
 		"resources/templates/list", "resources/unsubscribe", "subscriptions/listen",
 		MethodList, MethodInvoke:

@@ -58,23 +58,28 @@ func (p *plans) tell(was, is *generation) {
 	if p.log == nil {
 		return
 	}
-	var before []chain.Unmatched
+	var before, after []chain.Unmatched
 	if was != nil {
 		before = p.policy.Unmatched(was.listings)
 	}
-	after := p.policy.Unmatched(is.listings)
-	among := func(list []chain.Unmatched, u chain.Unmatched, settled bool) bool {
-		return slices.ContainsFunc(list, func(o chain.Unmatched) bool {
-			return o.Source == u.Source && o.Target == u.Target && !(settled && o.Pending)
-		})
+	after = p.policy.Unmatched(is.listings)
+	said := func(u chain.Unmatched) bool {
+		return slices.ContainsFunc(before, func(o chain.Unmatched) bool { return !o.Pending && o.String() == u.String() })
+	}
+	still := func(u chain.Unmatched) bool {
+		return slices.ContainsFunc(after, func(o chain.Unmatched) bool { return o.Source == u.Source && o.Target == u.Target })
 	}
 	for _, u := range after {
-		if was == nil || !u.Pending && !among(before, u, true) {
+		if was == nil || !u.Pending && !said(u) {
 			p.log.Warn(u.String())
 		}
 	}
 	for _, u := range before {
-		if !among(after, u, false) {
+		switch {
+		case still(u):
+		case u.Author:
+			p.log.Info("an interceptor no longer hooks what is no event of MCP", "interceptor", u.Target)
+		default:
 			p.log.Info("an entry of policy matches now", "entry", u.Source, "interceptor", u.Target)
 		}
 	}
@@ -91,7 +96,7 @@ func (c *Chain) Unmatched() []chain.Unmatched {
 	}
 	list := c.o.Policy.Unmatched(listings)
 	for i := range list {
-		list[i].Pending = list[i].Pending || c.resolver != nil && list[i].Reason != chain.NoEvent
+		list[i].Pending = list[i].Pending || c.resolver != nil && list[i].Reason != chain.NoEvent && !list[i].Author
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -375,16 +376,15 @@ func TestUnmatchedHooks(t *testing.T) {
 		hooks abi.Hooks
 		lost  bool
 	}{
-		"not set":                            {nil, false},
-		"nothing, in so many words":          {abi.Hooks{}, false},
-		"no events":                          {abi.On(abi.Request), false},
-		"an event":                           {abi.On(abi.Response, abi.ToolsCall), false},
-		"a pattern":                          {abi.On(abi.Request, "tools/*"), false},
-		"no event":                           {abi.On(abi.Request, "initialize"), true},
-		"a namespace without any":            {abi.OnBoth("tasks/*", "notifications/*"), true},
-		"one of two":                         {abi.On(abi.Request, "ping", abi.ToolsCall), false},
-		"a misspelled one is a custom event": {abi.On(abi.Request, "tools/cal"), false},
-		"a word":                             {abi.On(abi.Request, "tools"), true},
+		"not set":                   {nil, false},
+		"nothing, in so many words": {abi.Hooks{}, false},
+		"no events":                 {abi.On(abi.Request), false},
+		"an event":                  {abi.On(abi.Response, abi.ToolsCall), false},
+		"a pattern":                 {abi.On(abi.Request, "tools/*"), false},
+		"no event":                  {abi.On(abi.Request, "initialize"), true},
+		"a namespace without any":   {abi.OnBoth("tasks/*", "notifications/*"), true},
+		"one of two":                {abi.On(abi.Request, "ping", abi.ToolsCall), false},
+		"a word":                    {abi.On(abi.Request, "tools"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy, err := NewPolicy([]Entry{{Interceptor: "v", Hooks: c.hooks, Source: "f:1"}})
@@ -398,4 +398,109 @@ func TestUnmatchedHooks(t *testing.T) {
 			require.Equal(t, `f:1: the entry for interceptor "v" has hooks that match no event at all, so that what it addresses never runs`, list[0].String())
 		})
 	}
+}
+
+// TestUnmatchedEvents: a custom event is legal, and one that looks like an event
+// of MCP, or that nobody has a name for, is told of.
+func TestUnmatchedEvents(t *testing.T) {
+	const known, unknown = "", UnknownEvent
+	for _, c := range []struct {
+		name   string
+		author string // event
+		policy string // event, or "" for no entry
+		reason UnmatchedReason
+		events string // as told
+	}{
+		{"an event", "*", abi.ToolsCall, known, ""},
+		{"of embedding programs", abi.LLMCompletion, abi.LLMCompletion, known, ""},
+		{"a pattern", "*", "tools/*", known, ""},
+		{"everything", "*", "*", known, ""},
+		{"a narrow pattern", "*", "*/list", known, ""},
+		{"custom, of the author", "acme/deploy", "", known, ""},
+		{"custom, as the author has it", "acme/deploy", "acme/deploy", known, ""},
+		{"custom, within the author's", "acme/*", "acme/deploy", known, ""},
+		{"custom, that nobody has a name for", "*", "acme/deploy", unknown, `"acme/deploy"`},
+		{"custom pattern that nobody has a name for", "*", "acme/*", unknown, `"acme/*"`},
+		{"misspelled in policy", "*", "tool/call", unknown, `"tool/call" (did you mean "tools/call"?)`},
+		{"misspelled by both", "tool/call", "tool/call", unknown, `"tool/call" (did you mean "tools/call"?)`},
+		{"misspelled by the author", "tool/call", "", unknown, `"tool/call" (did you mean "tools/call"?)`},
+		{"in another case", "Tools/Call", "", unknown, `"Tools/Call" (did you mean "tools/call"?)`},
+		{"with a blank", "tools/call ", "", unknown, `"tools/call " (did you mean "tools/call"?)`},
+		{"of a namespace of MCP", "tools/inventory_of_all", "", unknown, `"tools/inventory_of_all"`},
+		{"a pattern in a misspelled namespace", "tool/*", "", unknown, `"tool/*" (did you mean "tools/*"?)`},
+		{"a pattern after a namespace", "tools/cal*x", "", unknown, `"tools/cal*x"`},
+		{"no event at all", "tools", "", known, ""}, // Idle, where an entry addresses it
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var entries []Entry
+			if c.policy != "" {
+				entries = []Entry{{Interceptor: "v", Hooks: abi.On(abi.Request, c.policy), Source: "f:1"}}
+			}
+			policy, err := NewPolicy(entries)
+			require.NoError(t, err)
+			list := policy.Unmatched(listings([]*mock{host("h", validator("v", pass, hooks(abi.On(abi.Request, c.author))))}, nil))
+			if c.reason == known {
+				require.Empty(t, list)
+				return
+			}
+			require.Len(t, list, 1, "the entry says for the author what it is about")
+			require.Equal(t, c.reason, list[0].Reason)
+			require.False(t, list[0].Pending)
+			begins := `f:1: the entry for interceptor "v"`
+			if c.policy == "" {
+				begins = `interceptor "v" on host "h"`
+			}
+			require.Equal(t, begins+" has hooks for what is no event of MCP, "+c.events+": they match only where a peer has a method of that name", list[0].String())
+		})
+	}
+
+	lists := func(hosts ...*mock) []Listing { return listings(hosts, nil) }
+	misspelt := validator("v", pass, hooks(abi.On(abi.Request, "tool/call", abi.ToolsCall)))
+	t.Run("without policy", func(t *testing.T) {
+		list := (*Policy)(nil).Unmatched(lists(host("a", misspelt), host("b", validator("w", pass), misspelt)))
+		require.Equal(t, []Unmatched{
+			{Source: `interceptor "v" on host "a"`, Target: `"v" on host "a"`, Reason: UnknownEvent, Events: []string{"tool/call"}, Author: true},
+			{Source: `interceptor "v" on host "b"`, Target: `"v" on host "b"`, Reason: UnknownEvent, Events: []string{"tool/call"}, Author: true},
+		}, list)
+	})
+	t.Run("policy has the last word", func(t *testing.T) {
+		off := false
+		for name, e := range map[string]Entry{
+			"narrowed": {Interceptor: "v", Hooks: abi.On(abi.Request, abi.ToolsCall)},
+			"disabled": {Interceptor: "v", Enabled: &off},
+		} {
+			policy, err := NewPolicy([]Entry{e})
+			require.NoError(t, err)
+			require.Empty(t, policy.Unmatched(lists(host("a", misspelt))), name)
+		}
+	})
+	t.Run("copies say it once", func(t *testing.T) {
+		policy, err := NewPolicy([]Entry{{Interceptor: "v", As: "one"}, {Interceptor: "v", As: "two"}})
+		require.NoError(t, err)
+		require.Len(t, policy.Unmatched(lists(host("a", misspelt))), 1)
+	})
+	t.Run("a host that is down may know a custom event, not a misspelled one", func(t *testing.T) {
+		for event, pending := range map[string]bool{"acme/deploy": true, "tool/call": false} {
+			policy, err := NewPolicy([]Entry{{Interceptor: "v", Hooks: abi.On(abi.Request, event)}})
+			require.NoError(t, err)
+			down := &mock{Label: "dead", Down: errors.New("down")}
+			list := policy.Unmatched(lists(host("a", validator("v", pass)), down))
+			require.Len(t, list, 1)
+			require.Equal(t, UnknownEvent, list[0].Reason)
+			require.Equal(t, pending, list[0].Pending, event)
+			list = policy.Unmatched(lists(down))
+			require.Len(t, list, 1)
+			require.Equal(t, pending, list[0].Pending, event)
+			require.Equal(t, pending, list[0].Reason == Unlisted, "what is certain comes first")
+		}
+	})
+	t.Run("a stranger's list costs and says little", func(t *testing.T) {
+		var many []string
+		for i := range 200_000 {
+			many = append(many, "tools/x"+strconv.Itoa(i))
+		}
+		list := (*Policy)(nil).Unmatched(lists(host("a", validator("v", pass, hooks(abi.On(abi.Request, many...))))))
+		require.Len(t, list, 1)
+		require.Less(t, len(list[0].String()), 1000)
+	})
 }

@@ -273,7 +273,7 @@ func (e *Entry) check() error {
 
 // add files e under what it addresses.
 func (p *Policy) add(e *Entry) error {
-	p.targets = append(p.targets, target{e.Interceptor, e.Host, e.target(), e.Source, eventless(e.Hooks)})
+	p.targets = append(p.targets, target{e.Interceptor, e.Host, e.target(), e.Source, cloneHooks(e.Hooks), eventless(e.Hooks)})
 	var a *alias
 	if e.As == "" {
 		at := address{e.Interceptor, e.Host}

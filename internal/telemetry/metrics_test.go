@@ -96,7 +96,7 @@ func TestState(t *testing.T) {
 		return State{
 			Hosts:     []Host{{Name: "local", Up: true, Interceptors: 3, Skipped: 1}, {Name: "team"}},
 			Modules:   []Module{{Host: "local", File: "a.wasm", Digest: "00ff"}, {Host: "local", File: "bad.wasm", Refused: true}, {Host: "local", File: "\xff.wasm"}},
-			Unmatched: []string{"weir.yaml:3:5"},
+			Unmatched: []string{"weir.yaml:3:5", "a", "weir.yaml:3:5"},
 			Sessions:  2,
 		}
 	}})

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -10,7 +12,9 @@ type State struct {
 	// Modules are the modules of our own folders.
 	Modules []Module
 	// Unmatched are the places of policy entries that match nothing that any host
-	// lists: guards that never run.
+	// lists or that name an event that there is none of, and the interceptors that
+	// hook such an event: guards that never run. One that is there twice counts
+	// once.
 	Unmatched []string
 	// Sessions is how many sessions there are.
 	Sessions int
@@ -44,7 +48,7 @@ var (
 	hostSkipped  = prometheus.NewDesc("weir_host_skipped", "How many of the interceptors that a host lists are malformed and left out.", []string{"host"}, nil)
 	moduleInfo   = prometheus.NewDesc("weir_module_info", "The digest of what runs of a file; always 1.", []string{"host", "file", "sha256"}, nil)
 	moduleFailed = prometheus.NewDesc("weir_module_refused", "Whether a file as it is now is refused: 1 or 0.", []string{"host", "file"}, nil)
-	unmatched    = prometheus.NewDesc("weir_policy_unmatched", "An entry of the policy that matches nothing that any host lists; always 1.", []string{"at"}, nil)
+	unmatched    = prometheus.NewDesc("weir_policy_unmatched", "An entry of the policy that matches nothing that any host lists, or an event that is none, which an interceptor may hook too; always 1.", []string{"at"}, nil)
 	sessions     = prometheus.NewDesc("weir_sessions", "Sessions that are open.", nil, nil)
 )
 
@@ -78,7 +82,8 @@ func (c stateCollector) Collect(to chan<- prometheus.Metric) {
 		}
 		gauge(moduleFailed, number(f.Refused), f.Host, f.File)
 	}
-	for _, at := range s.Unmatched {
+	slices.Sort(s.Unmatched)
+	for _, at := range slices.Compact(s.Unmatched) { // what is there twice would fail the scrape
 		gauge(unmatched, 1, at)
 	}
 	gauge(sessions, float64(s.Sessions))
