@@ -403,16 +403,33 @@ func (c closing) Close(context.Context) error {
 	return nil
 }
 
+// loading is a set that is whole once it is told to be.
+type loading struct {
+	*set
+	whole chan struct{}
+}
+
+func (l loading) Ready(ctx context.Context) error {
+	select {
+	case <-l.whole:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func TestJoin(t *testing.T) {
 	a, b := &changing{}, &changing{}
 	a.set(adds("a"))
 	b.set(adds("b"))
-	late := hosts.NewSet([]*hosts.Host{hosts.InProcess("c", words(guard()), hosts.Options{})}, hosts.SetOptions{})
+	slow := loading{words(guard()), make(chan struct{})}
+	late := hosts.NewSet([]*hosts.Host{hosts.InProcess("c", slow, hosts.Options{})}, hosts.SetOptions{})
 	j := gateway.Join(a, b, late)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, version := j.Listings(ctx)
 	require.Zero(t, version, "somebody has not answered yet")
+	close(slow.whole)
 	list, first := j.Listings(t.Context())
 	require.NotZero(t, first)
 	require.Len(t, list, 3)
