@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -125,26 +126,30 @@ func (a *assembly) admit(host string) func(string, []abi.Descriptor) error {
 			errs = append(errs, a.policy.Admits(host, &interceptors[i]))
 		}
 		if err := errors.Join(errs...); err != nil {
-			return unadmitted{err}
+			return err
 		}
 		return nil
 	}
 }
 
-// unadmitted is a refusal by policy.
-type unadmitted struct{ error }
-
-// refusals says which modules of our own folders policy keeps out of service.
+// refusals says which modules of our own folders are not served as they are now,
+// why, and what to do.
 func (a *assembly) refusals() []string {
 	var all []string
 	for _, lib := range a.libraries {
 		for _, f := range lib.Status() {
-			if _, ok := errors.AsType[unadmitted](f.Err); ok {
-				all = append(all, fmt.Sprintf("%s on %s is refused: %v", f.Name, lib.host, masked(a.mask, f.Err)))
+			if f.Err != nil {
+				all = append(all, fmt.Sprintf("%s on %s is refused: %s", f.Name, lib.host, a.why(f)))
 			}
 		}
 	}
 	return all
+}
+
+// why is what the refusal of a file says, without the name of the file, which it
+// may begin with.
+func (a *assembly) why(f library.File) string {
+	return strings.TrimPrefix(masked(a.mask, f.Err).Error(), f.Name+": ")
 }
 
 // close ends hosts, then libraries, then the sandbox under them.

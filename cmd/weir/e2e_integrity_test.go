@@ -165,7 +165,10 @@ func TestTrust(t *testing.T) {
 			o = weir(t, "", "plan", "--config", conf, "--event", "tools/call", "--phase", "request")
 			require.Equal(t, exitDone, o.code, o.errors)
 			for _, name := range []string{"foreign", "trojan"} {
-				require.NotContains(t, o.out, name, "what is refused is in no plan")
+				require.NotContains(t, o.out, "  "+name+" ", "what is refused is in no plan")
+			}
+			for _, file := range []string{"foreign.wasm", "tampered.wasm"} {
+				require.Contains(t, o.out, "warning: "+file+" on local is refused: "+file+".sig: ")
 			}
 			o = weir(t, "", "invoke", "foreign", "--event", "tools/call", "--phase", "request", "--settings", conf, filepath.Join(dir, "foreign.wasm"))
 			require.Equal(t, exitFailed, o.code)

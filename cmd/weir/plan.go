@@ -32,7 +32,9 @@ func newPlan(std streams) *cobra.Command {
 		Use:   "plan",
 		Short: "Show the ordered chain for each event and phase",
 		Long: "plan asks every host what it offers and shows the chain that the gateway would run: order, host and effective\n" +
-			"policy of each interceptor and where that came from, and what was left out and why.",
+			"policy of each interceptor and where that came from, and what was left out and why. It begins with what is wrong:\n" +
+			"modules that are refused, hosts that are down, policy that matches nothing. That is part of the answer, and no failure\n" +
+			"of the command: a plan that can be shown exits with 0.",
 		Example: "  weir plan --config weir.yaml\n  weir plan --hosts ./interceptors --event tools/call --phase request",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -85,8 +87,8 @@ type planned struct {
 	// LeftOut is what has a part in none of the plans, and why; where one event
 	// was asked for, the plans alone say so.
 	LeftOut []chain.LeftOut `json:"leftOut,omitempty"`
-	// Warnings says what is wrong with the policy, as far as the lists tell, and
-	// which modules it keeps out of service; and which hosts are down.
+	// Warnings says which modules are refused and which hosts are down, and what is
+	// wrong with the policy, as far as the lists tell.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -231,7 +233,10 @@ func printPlan(std streams, plan *chain.Plan) error {
 		fmt.Fprintln(w, "  passes untouched")
 	}
 	for _, f := range plan.Failures() {
-		fmt.Fprintf(w, "  blocked\t%s\t%s\t%s\n", f.Reason, printable(cmp.Or(f.Interceptor, f.Host)), printable(f.Detail))
+		if f.Reason == chain.NotListed {
+			f.Detail = "" // said once, before the plans
+		}
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  blocked\t%s\t%s\t%s", f.Reason, printable(cmp.Or(f.Interceptor, f.Host)), printable(f.Detail)), "\t"))
 	}
 	printLeftOut(w, plan.LeftOut())
 	return w.Flush()

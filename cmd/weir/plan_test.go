@@ -120,3 +120,46 @@ func TestPlanWarnsOfHooksThatMatchNoEvent(t *testing.T) {
 	require.Equal(t, exitDone, o.code, o.errors)
 	require.Contains(t, o.out, `:5:5: the entry for interceptor "guard" has hooks that match no event at all`)
 }
+
+// What looks like an event of MCP and is none is told of, whoever wrote it.
+func TestPlanWarnsOfMisspelledEvents(t *testing.T) {
+	config := planFolder(t, "  - {interceptor: guard, hooks: [{events: [tool/call], phase: request}]}\n")
+	module := wasmtest.NewReactor(abi.Descriptor{Name: "late", Type: abi.Validation, Hooks: abi.On(abi.Request, "resource/read", "acme/deploy")})
+	module.Invoke("", module.Answer(`{"result":{"valid":true}}`))
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(config), "late.wasm"), module.Bytes(), 0o600))
+	o := weir(t, "", "plan", "--config", config)
+	require.Equal(t, exitDone, o.code, o.errors)
+	require.Contains(t, o.out, `:5:5: the entry for interceptor "guard" has hooks for what is no event of MCP, "tool/call" (did you mean "tools/call"?): `)
+	require.Contains(t, o.out, `warning: interceptor "late" on host "local" has hooks for what is no event of MCP, "resource/read" (did you mean "resources/read"?): `)
+	require.NotContains(t, o.out, `"acme/deploy"`, "a custom event of an author's is legal")
+	require.Contains(t, o.out, "acme/deploy request (sending)\n", "and has a plan")
+}
+
+// What did not load is said first and once: which, where, why, and what to do.
+// It is a part of the answer, so the command has not failed.
+func TestPlanSaysWhatDidNotLoad(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "source.wasm"), []byte("(module)"), 0o600))
+	o := weir(t, "", "plan", "--hosts", "mine="+dir, "--hosts", "team=http://127.0.0.1:1/mcp")
+	require.Equal(t, exitDone, o.code, o.errors)
+	lines := strings.Split(o.out, "\n")
+	require.Contains(t, lines[0], "warning: source.wasm on mine is refused: not a WebAssembly module: ")
+	require.Contains(t, lines[0], "compile it first")
+	require.Contains(t, lines[1], `warning: host "team": does not answer as an MCP server: `)
+	require.Contains(t, lines[1], "see that an interceptor server answers at its url")
+	require.Contains(t, o.out, "tools/call request (sending)\n  blocked  not_listed  team\n")
+	require.Equal(t, 1, strings.Count(o.out, "does not answer"))
+
+	o = weir(t, "", "plan", "--json", "--hosts", "mine="+dir, "--hosts", "team=http://127.0.0.1:1/mcp", "--event", "tools/call", "--phase", "request")
+	require.Equal(t, exitDone, o.code, o.errors)
+	var p struct {
+		Plans []struct {
+			DiscoveryFailures []struct{ Host, Detail string }
+		}
+		Warnings []string
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.out), &p))
+	require.Len(t, p.Warnings, 2)
+	require.Contains(t, p.Warnings[0], "source.wasm on mine is refused: ")
+	require.Contains(t, p.Plans[0].DiscoveryFailures[0].Detail, "does not answer", "each plan by itself, for programs")
+}
