@@ -2,6 +2,8 @@ package examples_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/examples/internal/moduletest"
+	"github.com/weir-mcp/weir/gateway"
+	"github.com/weir-mcp/weir/gateway/hosts"
 	"github.com/weir-mcp/weir/guest/guesttest"
 	"github.com/weir-mcp/weir/internal/guestbuild"
 )
@@ -87,4 +91,48 @@ func TestOneFolder(t *testing.T) {
 		})
 		require.Equal(t, abi.ReasonConfig, abi.AsError(err, dir, abi.Request).Reason, dir)
 	}
+	t.Run("what a program asks a model", func(t *testing.T) { completions(t, s) })
+}
+
+// completions governs llm/completion, for which there is no relay, by the modules
+// and the library's chain.
+func completions(t *testing.T, s *moduletest.Sandbox) {
+	c, err := gateway.NewChain(gateway.ChainOptions{
+		Hosts:   hosts.NewSet([]*hosts.Host{hosts.InProcess("examples", s.Library, hosts.Options{})}, hosts.SetOptions{}),
+		Events:  []string{abi.LLMCompletion},
+		Timeout: time.Minute,
+		Logger:  slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	ask := func(text string) gateway.Outcome {
+		asked := abi.CompletionRequest{Model: "m-1", MaxTokens: 100,
+			Messages: []abi.CompletionMessage{{Role: "user", Content: abi.TextContent(text)}},
+			Other:    []abi.Member{{Name: "topP", Value: []byte("0.10")}}}
+		return c.Execute(t.Context(), gateway.Operation{Event: abi.LLMCompletion, Payload: asked.AppendJSON(nil)})
+	}
+
+	out := ask("Write to jane.doe@example.com")
+	require.True(t, out.Released(), "%+v", out.Aborted)
+	asked, err := abi.ReadCompletionRequest(out.FinalPayload)
+	require.NoError(t, err)
+	require.NotContains(t, asked.Messages[0].Text(), "jane.doe")
+	require.EqualValues(t, 100, asked.MaxTokens)
+	require.Equal(t, []abi.Member{{Name: "topP", Value: []byte("0.10")}}, asked.Other, "as spelled")
+
+	out = ask("Use AKIA" + "2E7GQ5RPWXNL4ZVT")
+	require.Equal(t, abi.StatusValidationFailed, out.Status)
+	require.Equal(t, "secret-scanner", out.Aborted.Interceptor)
+
+	// What the types do not know survives as spelled, in a payload that changes.
+	const answer = `{ "model":"m-1","message":{"role":"assistant","content":[{"type":"text","text":"%s","x":1.0}],"name":"b\u006ft"},` +
+		`"stopReason":"end","usage":{"inputTokens":7,"outputTokens":2,"cached":1e0},"metadata":{"n":9007199254740993},"id":"\u0041" }`
+	out = c.Execute(t.Context(), gateway.Operation{Event: abi.LLMCompletion, Phase: abi.Response, Direction: abi.Receiving,
+		Payload: fmt.Appendf(nil, answer, "jane.doe@example.com"), Request: asked.AppendJSON(nil)})
+	require.True(t, out.Released(), "%+v", out.Aborted)
+	answered, err := abi.ReadCompletionResponse(out.FinalPayload)
+	require.NoError(t, err)
+	require.NotContains(t, answered.Message.Text(), "jane.doe")
+	require.EqualValues(t, 2, answered.Usage.OutputTokens)
+	require.Equal(t, fmt.Sprintf(answer, answered.Message.Text()), string(out.FinalPayload))
 }
