@@ -71,6 +71,48 @@ func TestReadmeShowsTheModuleThatIsTested(t *testing.T) {
 	require.Less(t, strings.Count(code[0], "\n"), 36, "under 30 lines without the blank ones and the braces")
 }
 
+// What the pages about the library show stands, line by line, in a test that runs.
+func TestTheLibrarysPagesShowCodeThatRuns(t *testing.T) {
+	var run strings.Builder
+	for _, pattern := range []string{"gateway/example*_test.go", "gateway/middleware/example*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			run.WriteString(unindented(string(b)))
+		}
+	}
+	for _, page := range []string{"docs/library.md", "gateway/README.md", "gateway/middleware/README.md"} {
+		shown := blocks(read(t, page), "go")
+		require.NotEmpty(t, shown, page)
+		for _, code := range shown {
+			require.Contains(t, run.String(), unindented(code), page)
+		}
+		for _, output := range blocks(read(t, page), "text") {
+			require.Contains(t, run.String(), commented(output), page)
+		}
+	}
+}
+
+func unindented(code string) string {
+	var b strings.Builder
+	for line := range strings.Lines(code) {
+		b.WriteString(strings.TrimLeft(line, "\t"))
+	}
+	return b.String()
+}
+
+// commented is a text as the output of an example.
+func commented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("// " + line)
+	}
+	return b.String()
+}
+
 // The examples of weir.yaml must load: what is documented is what is served.
 func TestDocumentedConfigurationsLoad(t *testing.T) {
 	env := func(string) (string, bool) { return "value", true }
