@@ -1,9 +1,11 @@
 package abi
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -245,18 +247,35 @@ func (s *scanner) str() bool {
 	if s.peek() != '"' {
 		return false
 	}
-	for s.i++; s.i < len(s.b); s.i++ {
-		switch c := s.b[s.i]; {
-		case c == '"':
-			s.i++
-			return true
-		case c == '\\':
-			s.i++
-		case c < 0x20:
+	for i := s.i + 1; ; {
+		i = special(s.b, i)
+		switch {
+		case i >= len(s.b) || s.b[i] < 0x20:
 			return false
+		case s.b[i] == '"':
+			s.i = i + 1
+			return true
+		}
+		i += 2 // an escape
+	}
+}
+
+// special is the place of the first byte from i on that is a quote, a backslash
+// or a control character; len(b) or more if there is none. It looks at eight
+// bytes at a time: in each byte the highest bit tells, and the lowest one that is
+// set is never another's carry.
+func special(b []byte, i int) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, escape := w^ones*'"', w^ones*'\\'
+		if hit := ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*0x20)&^w) & high; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
-	return false
+	for ; i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20; i++ {
+	}
+	return i
 }
 
 // value moves past one value. Brackets and strings must match; inside them it
@@ -306,11 +325,48 @@ func (s *scanner) scalar() bool {
 	for s.i < len(s.b) {
 		switch c := s.b[s.i]; c {
 		case ',', '}', ']', ' ', '\t', '\n', '\r', ':', '"', '{', '[':
-			return s.i > start && json.Valid(s.b[start:s.i])
+			return isScalar(s.b[start:s.i])
 		}
 		s.i++
 	}
-	return s.i > start && json.Valid(s.b[start:s.i])
+	return isScalar(s.b[start:s.i])
+}
+
+// isScalar reports whether b is a literal or a number of JSON and nothing else.
+// json.Valid would say the same, but costs as much as the rest of a payload's walk.
+func isScalar(b []byte) bool {
+	switch string(b) {
+	case "true", "false", "null":
+		return true
+	}
+	digits := func() bool {
+		n := 0
+		for n < len(b) && b[n]-'0' <= 9 {
+			n++
+		}
+		b = b[n:]
+		return n > 0
+	}
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	if len(b) > 0 && b[0] == '0' {
+		b = b[1:]
+	} else if !digits() {
+		return false
+	}
+	if len(b) > 0 && b[0] == '.' {
+		if b = b[1:]; !digits() {
+			return false
+		}
+	}
+	if len(b) > 0 && b[0]|0x20 == 'e' {
+		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		return digits() && len(b) == 0
+	}
+	return len(b) == 0
 }
 
 // objectWriter appends an object member by member.
