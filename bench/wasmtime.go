@@ -11,10 +11,24 @@ import (
 	"github.com/bytecodealliance/wasmtime-go/v44"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/runtime"
+	weirwasmtime "github.com/weir-mcp/weir/runtime/wasmtime"
 )
 
 func wasmtimeContenders() []contender {
-	return []contender{{"wasmtime, fresh instance, epochs", wasmtimeFresh}}
+	return []contender{
+		{"wasmtime, fresh instance, epochs", wasmtimeFresh},
+		{"weir on wasmtime, pristine, metered", weirOnWasmtime},
+	}
+}
+
+// weirOnWasmtime is weir with its other engine, nothing turned off.
+func weirOnWasmtime(ctx context.Context, b *bench, g guest) (invoke, error) {
+	engine, err := weirwasmtime.New(weirwasmtime.Options{Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	return weirCalls(ctx, b, g, runtime.New(engine, runtime.WithLogger(quiet)))
 }
 
 // epoch is how often wasmtime's guests look whether they are late.

@@ -42,11 +42,16 @@ func weir(way memory.Way) func(context.Context, *bench, guest) (invoke, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.atEnd(func() { _ = r.Close(context.Background()) })
-		m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		return func(inv *abi.Invocation) (abi.Result, error) { return m.Invoke(ctx, *inv) }, nil
+		return weirCalls(ctx, b, g, r)
 	}
+}
+
+// weirCalls loads the guest and calls it; the runtime is closed at the end.
+func weirCalls(ctx context.Context, b *bench, g guest, r *runtime.Runtime) (invoke, error) {
+	b.atEnd(func() { _ = r.Close(context.Background()) })
+	m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return func(inv *abi.Invocation) (abi.Result, error) { return m.Invoke(ctx, *inv) }, nil
 }
