@@ -29,6 +29,8 @@ var arrows = map[string][]string{
 	"internal/conformance/mockhost":  {"abi"},
 	"internal/leak":                  {},
 	"internal/logbook":               {},
+	"internal/parity":                {},
+	"internal/parity/allowing":       {"guest"},
 	"internal/need":                  {},
 	"internal/nearest":               {},
 	"internal/processgroup":          {},

@@ -4,8 +4,8 @@
 // CI never passes by leaving something out.
 //
 // It is for tests only and knows nothing of weir. A test calls
-// [Command] or [NPM] first and then uses what it returns, or [Missing] where it
-// has looked by itself.
+// [Command], [NPM] or [Packages] first and then uses what it returns, or
+// [Missing] where it has looked by itself.
 package need
 
 import (
@@ -52,56 +52,80 @@ var npmPackages = []string{
 	"@modelcontextprotocol/server-filesystem@2026.8.31",
 }
 
-var npm struct {
-	once sync.Once
-	dir  string
-	why  string
-}
-
 // NPM returns the command that starts a program of one of the npm packages
 // that the tests use, such as "mcp-server-everything". It installs them once
 // into the user's cache.
 func NPM(t testing.TB, program string) []string {
 	t.Helper()
-	node := Command(t, "node", "install Node.js 20 or newer")
-	Command(t, "npm", "install Node.js 20 or newer with npm")
-	npm.once.Do(installNPM)
-	if npm.why != "" {
-		Missing(t, "an npm package", npm.why)
-	}
-	return []string{node, filepath.Join(npm.dir, "node_modules", ".bin", program)}
+	dir := Packages(t, npmPackages...)
+	return []string{Command(t, "node", nodeWayOut), filepath.Join(dir, "node_modules", ".bin", program)}
 }
 
-// installNPM installs into a fresh folder and moves it into place, so that two
-// test processes that run at once never see half of it.
-func installNPM() {
+// Node22 returns the path of Node.js 22, for programs that an older one is too
+// old for. It is that of npm, whatever this machine has.
+func Node22(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(Packages(t, "node@22.23.3"), "node_modules", "node", "bin", "node")
+}
+
+const nodeWayOut = "install Node.js 20 or newer, with npm"
+
+var npm struct {
+	mu  sync.Mutex
+	why map[string]string // folder → why it is not there, empty where it is
+}
+
+// Packages returns a folder with npm packages in its node_modules, each given
+// with its version, such as "node@22.23.3". They are installed once into the
+// user's cache; the same packages are the same folder.
+func Packages(t testing.TB, packages ...string) string {
+	t.Helper()
+	Command(t, "node", nodeWayOut)
+	Command(t, "npm", nodeWayOut)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
-	name := strings.NewReplacer("@", "_", "/", "_").Replace(strings.Join(npmPackages, "+"))
-	npm.dir = filepath.Join(cache, "weir-tests", name)
-	if _, err := os.Stat(npm.dir); err == nil {
-		return
+	dir := filepath.Join(cache, "weir-tests", strings.NewReplacer("@", "_", "/", "_").Replace(strings.Join(packages, "+")))
+	npm.mu.Lock()
+	defer npm.mu.Unlock()
+	why, tried := npm.why[dir]
+	if !tried {
+		if npm.why == nil {
+			npm.why = map[string]string{}
+		}
+		why = install(dir, packages)
+		npm.why[dir] = why
 	}
-	if err := os.MkdirAll(filepath.Dir(npm.dir), 0o755); err != nil {
-		npm.why = err.Error()
-		return
+	if why != "" {
+		Missing(t, "an npm package", why)
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(npm.dir), "installing-")
+	return dir
+}
+
+// install installs into a fresh folder and moves it into place, so that two
+// test processes that run at once never see half of it. It returns why it could
+// not.
+func install(dir string, packages []string) (why string) {
+	if _, err := os.Stat(dir); err == nil {
+		return ""
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err.Error()
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "installing-")
 	if err != nil {
-		npm.why = err.Error()
-		return
+		return err.Error()
 	}
 	defer os.RemoveAll(fresh)
-	args := append([]string{"install", "--prefix", fresh, "--no-audit", "--no-fund", "--loglevel=error"}, npmPackages...)
+	args := append([]string{"install", "--prefix", fresh, "--no-audit", "--no-fund", "--loglevel=error"}, packages...)
 	if out, err := exec.Command("npm", args...).CombinedOutput(); err != nil {
-		npm.why = "npm install failed (is the registry reachable?): " + err.Error() + "\n" + string(out)
-		return
+		return "npm install failed (is the registry reachable?): " + err.Error() + "\n" + string(out)
 	}
-	if err := os.Rename(fresh, npm.dir); err != nil {
-		if _, other := os.Stat(npm.dir); other != nil {
-			npm.why = err.Error()
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, other := os.Stat(dir); other != nil {
+			return err.Error()
 		}
 	}
+	return ""
 }
