@@ -382,7 +382,10 @@ func Test_orphans(t *testing.T) {
 // What a backend has started goes with its session.
 func TestWholeProcessGroupsEnd(t *testing.T) {
 	for name, end := range map[string]func(*house, *client){
-		"DELETE":   func(h *house, c *client) { c.do("DELETE", "").is(deleted) },
+		"DELETE": func(h *house, c *client) {
+			c.do("DELETE", "").is(deleted)
+			c.post(ping).is(404) // from the moment of the answer
+		},
 		"shutdown": func(h *house, c *client) { require.NoError(h.t, h.front.Shutdown(h.t.Context())) },
 		"idle":     func(*house, *client) {},
 	} {

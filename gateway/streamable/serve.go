@@ -44,6 +44,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.release()
 		default:
 			s.release()
+			f.forget(s) // whoever has the answer finds no session any more
 			s.cancel(ErrDeleted)
 			w.WriteHeader(http.StatusNoContent)
 		}

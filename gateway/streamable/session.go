@@ -123,9 +123,7 @@ func (s *session) run(ctx context.Context, backend relay.End) {
 	o := s.front.o.Relay
 	o.Session, o.Principal = relay.SessionName(s.id), s.principal
 	err := relay.Run(ctx, clientEnd{s}, &tap{backend, &s.fromBackend}, o)
-	s.front.mu.Lock()
-	delete(s.front.sessions, s.id)
-	s.front.mu.Unlock()
+	s.front.forget(s)
 	s.finish()
 	s.cancel(nil)
 	s.mu.Lock()
@@ -136,6 +134,14 @@ func (s *session) run(ctx context.Context, backend relay.End) {
 		log = s.front.log.Warn
 	}
 	log("a session has ended", "why", err)
+}
+
+// forget takes a session from those that can be found. What has found it before
+// goes on until the session is over.
+func (f *Front) forget(s *session) {
+	f.mu.Lock()
+	delete(f.sessions, s.id)
+	f.mu.Unlock()
 }
 
 // tap notes where each message of the backend begins, so that an answer can be
