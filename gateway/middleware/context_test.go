@@ -23,54 +23,117 @@ const (
 )
 
 // headers adds headers to each request.
-type headers map[string]string
+type headers http.Header
 
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, v := range h {
-		r.Header.Set(name, v)
+	for name, all := range h {
+		r.Header[name] = all
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// What interceptors of a server are told of who calls: the user of the token, with
-// those claims only that may travel; the trace of the HTTP request; the session.
-func TestContextOfAServersRequest(t *testing.T) {
-	tr := newTrail(t, gateway.ChainOptions{Events: []string{"tools/call"}, Claims: []string{"scope", "team"}})
+const traceparent = "00-" + traceID + "-" + spanID + "-01"
+
+// overHTTP is a session with a governed server that knows everybody as ann.
+func overHTTP(t *testing.T, tr *trail, version string, trace ...string) *mcp.ClientSession {
+	t.Helper()
 	server := (&world{}).server(t)
 	middleware.GovernServer(server, tr.chain, middleware.Options{})
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: "ann", Scopes: []string{"read", "write"}, Expiration: time.Now().Add(time.Hour),
 			Extra: map[string]any{"team": "red", "email": "ann@example.com"}}, nil
 	}
-	web := httptest.NewServer(auth.RequireBearerToken(verify, nil)(
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
+	web := httptest.NewServer(auth.RequireBearerToken(verify, nil)(mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: version == statelessEra})))
 	t.Cleanup(web.Close)
-	client := mcp.NewClient(&mcp.Implementation{Name: "client"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client"}, people()).Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint:   web.URL,
-		HTTPClient: &http.Client{Transport: headers{"Authorization": "Bearer x", "Traceparent": "00-" + traceID + "-" + spanID + "-01"}},
-	}, &mcp.ClientSessionOptions{ProtocolVersion: sessionEra})
+		HTTPClient: &http.Client{Transport: headers{"Authorization": {"Bearer x"}, "Traceparent": trace}},
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	require.NoError(t, err)
-	defer session.Close()
-	before := time.Now()
-	_, err = say(session, "echo", "hi")
-	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	return session
+}
 
-	for _, phase := range []abi.Phase{abi.Request, abi.Response} {
-		got := tr.last(t, "tools/call", phase)
-		require.Equal(t, abi.PrincipalUser, got.Context.Principal.Type)
-		require.Equal(t, "ann", got.Context.Principal.ID)
-		require.JSONEq(t, `{"scope":"read write","team":"red"}`, string(got.Context.Principal.Claims))
-		require.Equal(t, traceID, got.Context.TraceID)
-		require.Equal(t, relay.SessionName(session.ID()), got.Context.SessionID, "a name of the session, no key to it")
-		at, err := time.Parse(time.RFC3339Nano, got.Context.Timestamp)
-		require.NoError(t, err)
-		require.WithinDuration(t, before, at, time.Minute)
-		if phase == abi.Response {
-			require.Contains(t, string(got.Request), `"text":"hi"`, "the request that it answers")
-		}
+func eras(t *testing.T, test func(t *testing.T, version string)) {
+	for _, version := range []string{sessionEra, statelessEra} {
+		t.Run(version, func(t *testing.T) { test(t, version) })
 	}
+}
+
+// What interceptors of a server are told of who calls: the user of the token, with
+// those claims only that may travel; the trace of the HTTP request; the session;
+// and in the response phase what is answered.
+func TestContextOfAServersRequest(t *testing.T) {
+	eras(t, func(t *testing.T, version string) {
+		tr := newTrail(t, gateway.ChainOptions{Claims: []string{"scope", "team"}})
+		session := overHTTP(t, tr, version, traceparent)
+		before := time.Now()
+		_, err := say(session, "ask", "hi")
+		require.NoError(t, err)
+
+		for _, event := range []string{abi.ToolsCall, abi.SamplingCreate} { // what the tool asks for runs for its caller
+			for _, phase := range []abi.Phase{abi.Request, abi.Response} {
+				got := tr.last(t, event, phase)
+				require.Equal(t, abi.PrincipalUser, got.Context.Principal.Type)
+				require.Equal(t, "ann", got.Context.Principal.ID)
+				require.JSONEq(t, `{"scope":"read write","team":"red"}`, string(got.Context.Principal.Claims))
+				require.Equal(t, traceID, got.Context.TraceID, event)
+				require.Equal(t, spanID, got.Context.SpanID)
+				if id := session.ID(); id != "" {
+					require.Equal(t, relay.SessionName(id), got.Context.SessionID, "a name of the session, no key to it")
+				}
+				require.NotEmpty(t, got.Context.SessionID)
+				at, err := time.Parse(time.RFC3339Nano, got.Context.Timestamp)
+				require.NoError(t, err)
+				require.WithinDuration(t, before, at, time.Minute)
+			}
+		}
+		require.Contains(t, string(tr.last(t, abi.ToolsCall, abi.Response).Request), `"text":"hi"`, "the request that it answers")
+		require.Nil(t, tr.last(t, abi.ToolsCall, abi.Request).Request)
+	})
+}
+
+func TestTraceOfAServersRequest(t *testing.T) {
+	const other = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+	for _, c := range []struct {
+		name   string
+		header []string
+		meta   any
+		want   string
+	}{
+		{"of the header", []string{traceparent}, nil, traceID},
+		{"of _meta, before the header", []string{other}, traceparent, traceID},
+		{"of the header, where _meta has none that is one", []string{traceparent}, "00-x", traceID},
+		{"of the header, where _meta has no text", []string{traceparent}, 7, traceID},
+		{"two headers are none", []string{traceparent, other}, nil, ""},
+		{"a header that is none", []string{"00-" + traceID}, nil, ""},
+		{"none", nil, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eras(t, func(t *testing.T, version string) {
+				tr := newTrail(t, gateway.ChainOptions{Events: []string{abi.ToolsCall}})
+				session := overHTTP(t, tr, version, c.header...)
+				params := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hi"}}
+				if c.meta != nil {
+					params.Meta = mcp.Meta{"traceparent": c.meta}
+				}
+				_, err := session.CallTool(t.Context(), params)
+				require.NoError(t, err)
+				require.Equal(t, c.want, tr.last(t, abi.ToolsCall, abi.Request).Context.TraceID)
+				require.Equal(t, c.want, tr.last(t, abi.ToolsCall, abi.Response).Context.TraceID)
+			})
+		})
+	}
+}
+
+// Claims travel by name only: without a list none do.
+func TestNoClaimsTravelUnlessTheyAreNamed(t *testing.T) {
+	tr := newTrail(t, gateway.ChainOptions{Events: []string{abi.ToolsCall}})
+	_, err := say(overHTTP(t, tr, sessionEra), "echo", "hi")
+	require.NoError(t, err)
+	require.Equal(t, &abi.Principal{Type: abi.PrincipalUser, ID: "ann"}, tr.last(t, abi.ToolsCall, abi.Request).Context.Principal)
 }
 
 // A program says by itself who asks, and what a _meta says of a trace counts.

@@ -22,7 +22,7 @@ type exchange struct {
 	initiator relay.Side
 	version   string
 	context   abi.Context
-	trace     string // of the transport
+	trace     string // as [traceOf] gives it, or of the call that it is made in
 	server    string
 	// sent is the params as they were passed on, where a plan of the response
 	// will want to see them.
@@ -34,18 +34,62 @@ func (g *governor) exchange(ctx context.Context, initiator relay.Side, method st
 	known := g.sessions.of(session)
 	e := &exchange{g: g, method: method, initiator: initiator, version: version(known, req), server: serverName(session)}
 	e.context.SessionID = known.name
-	if g.Principal != nil {
+	within := callOf(ctx, session)
+	switch {
+	case g.Principal != nil:
 		e.context.Principal = g.Principal(ctx, req)
-	} else {
+	case within != nil:
+		e.context.Principal = within.principal
+	default:
 		e.context.Principal = tokenPrincipal(req.GetExtra())
+	}
+	if e.trace = traceOf(req); e.trace == "" && within != nil {
+		e.trace = within.trace
+	}
+	return e
+}
+
+// traceOf is the trace context of a request: of its _meta, else of the HTTP
+// request that brought it.
+func traceOf(req mcp.Request) string {
+	if p := req.GetParams(); !isNil(p) {
+		if v, ok := p.GetMeta()[tracecontext.Name].(string); ok {
+			if _, ok := tracecontext.Parse(v); ok {
+				return v
+			}
+		}
 	}
 	if extra := req.GetExtra(); extra != nil {
 		// Two of them are as good as none (W3C Trace Context).
 		if all := extra.Header.Values(tracecontext.Name); len(all) == 1 {
-			e.trace = all[0]
+			return all[0]
 		}
 	}
-	return e
+	return ""
+}
+
+// call is what is known of a request for what its handler asks the peer for in
+// turn, such as sampling: it runs for the same caller, in the same trace.
+type call struct {
+	session   mcp.Session
+	principal *abi.Principal
+	trace     string
+}
+
+type callKey struct{}
+
+// within is the context for the handler of e's request.
+func (e *exchange) within(ctx context.Context, req mcp.Request) context.Context {
+	return context.WithValue(ctx, callKey{}, &call{req.GetSession(), e.context.Principal, e.trace})
+}
+
+// callOf is the call in whose handler ctx is, nil where it is none of this
+// session.
+func callOf(ctx context.Context, session mcp.Session) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok && c.session == session {
+		return c
+	}
+	return nil
 }
 
 // outgoing says that a phase's payload goes to the peer and not to the program.

@@ -18,7 +18,8 @@ type Options struct {
 	Details relay.Details
 	// Principal gives the caller of a message, or nil for nobody that is known.
 	// Without it a server takes the user of the request's bearer token, if the
-	// token names one, and a client nobody.
+	// token names one, also for what the request's handler asks the client for, and
+	// a client nobody.
 	Principal func(ctx context.Context, req mcp.Request) *abi.Principal
 }
 
@@ -87,7 +88,7 @@ func (g *governor) middleware(initiator relay.Side) mcp.Middleware {
 			if err != nil {
 				return nil, err
 			}
-			res, err := next(ctx, method, req)
+			res, err := next(e.within(ctx, req), method, req)
 			if err != nil || isNil(res) {
 				return res, err
 			}
