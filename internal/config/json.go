@@ -2,6 +2,7 @@ package config
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-mcp/weir/internal/wire"
 )
@@ -57,7 +58,11 @@ func (l *loader) appendJSON(n *node, written, value *strings.Builder) {
 			both("null")
 		default:
 			written.Write(wire.AppendString(nil, n.text))
-			value.Write(wire.AppendString(nil, l.expand(n.at, n.text)))
+			expanded := l.expand(n.at, n.text)
+			if !utf8.ValidString(expanded) {
+				l.fail(n.at, "a variable in "+n.spelling()+" is not UTF-8", "JSON has nothing else; set it as UTF-8")
+			}
+			value.Write(wire.AppendString(nil, expanded))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 var environment = map[string]string{"TOKEN": "s3cret", "T": "250ms", "YES": "true", "MODULES": "mods", "EMPTY": "",
-	"LINES": "a\r\nb: c", "QUOTE": `"}`}
+	"LINES": "a\r\nb: c", "LATIN": "\xe4", "QUOTE": `"}`}
 
 func lookup(name string) (string, bool) {
 	v, ok := environment[name]
@@ -194,6 +194,16 @@ var documents = []struct {
 	{name: "two documents", text: v1 + "---\nversion: 1\n", want: "the file has several documents", beyond: true},
 	{name: "a directive", text: "%YAML 1.2\n---\nversion: 1\n", want: "directives are not supported", beyond: true},
 	{name: "no YAML", text: v1 + "hosts: [a\nb: c\n", want: "f.yaml:3:1: this is not YAML", beyond: true},
+	{name: "another encoding", text: v1 + "hosts: # \u00e4\n- {name: m\xfcller}\n", want: "f.yaml:3:11: the file is not UTF-8 from here on; save it as UTF-8", beyond: true},
+	{name: "UTF-16", text: "\xff\xfev\x00e\x00", want: "f.yaml:1:1: the file is not UTF-8", beyond: true},
+	{name: "half a character", text: v1 + "hosts: # \xf0\x9f\x98\n", want: "f.yaml:2:10: the file is not UTF-8", beyond: true},
+	{name: "an escape sequence", text: v1 + "timeout: \x1b[31m\n", want: `f.yaml:2:10: the character U+001B cannot stand in YAML; write it in double quotes as "\x1b"`, beyond: true},
+	{name: "a control character of Latin-1", text: v1 + "timeout: \u009b31m\n", want: "the character U+009B cannot", beyond: true},
+	{name: "a NUL", text: v1 + "\x00", want: "f.yaml:2:1: the character U+0000 cannot", beyond: true},
+	{name: "writing from right to left", text: v1 + "timeout: \u202e1s\n", want: `timeout is "\u202e1s"; it can be`, beyond: true},
+	{name: "the character for what cannot be read", text: entry("config: {a: \ufffd}")},
+	{name: "a byte order mark and CR LF", text: "\ufeffversion: 1\r\ntimeout: 1s\r\n"},
+	{name: "a variable of another encoding in config", text: entry("config: {a: 'x${LATIN}'}"), want: `a variable in "x${LATIN}" is not UTF-8`, beyond: true},
 	{name: "a number for a key", text: v1 + "1: x\n", want: "a key must be a string", beyond: true},
 	{name: "a date in config", text: entry("config: {d: 2026-07-28}"), want: "2026-07-28 has no counterpart in JSON", beyond: true},
 	{name: "infinity in config", text: entry("config: {d: .inf}"), want: ".inf has no counterpart in JSON", beyond: true},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -77,6 +79,9 @@ func (n *node) what() string {
 // mapping.
 func (l *loader) readTree(data []byte) *node {
 	text := strings.TrimPrefix(string(data), "\ufeff")
+	if !l.readable(text) {
+		return nil
+	}
 	tokens := lexer.Tokenize(text)
 	if !l.admit(tokens) {
 		return nil
@@ -100,6 +105,29 @@ func (l *loader) readTree(data []byte) *node {
 		}
 	}
 	return &node{kind: mapping}
+}
+
+// readable refuses what is not UTF-8, and characters that YAML has none of. The
+// parser puts others in their place without a word, so that a pattern in another
+// encoding would be a guard that never finds anything.
+func (l *loader) readable(text string) bool {
+	at := position{1, 1}
+	for i, r := range text {
+		switch {
+		case r == '\n':
+			at = position{at.line + 1, 0}
+		case r == utf8.RuneError:
+			if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
+				l.fail(at, "the file is not UTF-8 from here on", "save it as UTF-8")
+				return false
+			}
+		case unicode.IsControl(r) && r != '\t' && r != '\r' && r != '\u0085':
+			l.fail(at, fmt.Sprintf("the character %U cannot stand in YAML", r), fmt.Sprintf(`write it in double quotes as "\x%02x"`, r))
+			return false
+		}
+		at.column++
+	}
+	return true
 }
 
 // parse shields the process from the parser: the file is not worth a crash.

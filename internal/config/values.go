@@ -83,7 +83,7 @@ func (l *loader) bool(f field) bool {
 
 // spelling is a scalar as it was written, near enough to recognise it.
 func (n *node) spelling() string {
-	if n.quoted {
+	if n.quoted || strings.ContainsFunc(n.text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(n.text)
 	}
 	return n.text
