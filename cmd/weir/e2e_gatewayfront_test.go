@@ -46,11 +46,7 @@ func TestGatewaySessionsBelongToTheirPrincipal(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			backend := everythingServer(t)
-			if p.behindHTTP {
-				backend = everythingOverHTTP(t, "-stateless=false")
-			}
-			g := p.start(t, twoTokens, tokensEnv, backend)
+			g := p.start(t, twoTokens, tokensEnv, p.everything(t))
 			url := found(t, g, servesAt)
 			require.Equal(t, 401, exchange(t, http.DefaultClient, http.MethodPost, url, initialize("2025-06-18"), rawHTTP...).status)
 			ann := openSession(t, http.DefaultClient, url, asAnn)
@@ -81,11 +77,7 @@ func TestGatewayExposes(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			backend := everythingServer(t)
-			if p.behindHTTP {
-				backend = everythingOverHTTP(t, "-stateless=false")
-			}
-			g := p.start(t, twoTokens+"expose: true\nhosts:\n"+modulesEntry("one", one)+modulesEntry("two", two), tokensEnv, backend)
+			g := p.start(t, twoTokens+"expose: true\nhosts:\n"+modulesEntry("one", one)+modulesEntry("two", two), tokensEnv, p.everything(t))
 			url := found(t, g, servesAt)
 			opened := exchange(t, http.DefaultClient, http.MethodPost, url, initialize("2025-06-18"), append(rawHTTP, asAnn)...)
 			require.Contains(t, opened.body, abi.ExtensionKey)
@@ -126,11 +118,7 @@ func TestGatewayBehindWhatAnotherExposes(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			backend := everythingServer(t)
-			if p.behindHTTP {
-				backend = everythingOverHTTP(t, "-stateless=false")
-			}
-			first := p.start(t, twoTokens+"expose: true\nhosts:\n"+modulesEntry("one", dir), tokensEnv, backend)
+			first := p.start(t, twoTokens+"expose: true\nhosts:\n"+modulesEntry("one", dir), tokensEnv, p.everything(t))
 			conf := `hosts:
   - {name: first, url: "` + found(t, first, servesAt) + `", headers: {Authorization: "Bearer ${WEIR_E2E_ANN}"}}
 `

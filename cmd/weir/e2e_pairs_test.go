@@ -23,6 +23,14 @@ var pairs = []pair{
 	{"HTTP to HTTP", true, true},
 }
 
+// everything is a backend on the pair's own side, for [pair.start].
+func (p pair) everything(t *testing.T) string {
+	if p.behindHTTP {
+		return everythingOverHTTP(t, "-stateless=false")
+	}
+	return everythingServer(t)
+}
+
 // gateway starts the built gateway with a configuration (none when empty) and
 // gives what leads a client to it. backend is the command of a server over stdio
 // or the URL of one over HTTP, as the pair has it.

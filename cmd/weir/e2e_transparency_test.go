@@ -273,19 +273,24 @@ var oddities = []string{
 	`{"name":%q,"arguments":{}}`,
 }
 
-var sdkConversation = conversation{clientReplies, func(s *rawSession) {
-	s.t.Helper()
-	hello(s, "2025-06-18")
+// calls gives what makes a call with the next id, and one of a tool.
+func calls(s *rawSession) (call, tool func(name, params string) string) {
 	id := 0
-	call := func(method, params string) string {
+	call = func(method, params string) string {
 		s.t.Helper()
 		id++
 		return s.call(rpc(id, method, params))
 	}
-	tool := func(name, arguments string) string {
+	return call, func(name, arguments string) string {
 		s.t.Helper()
 		return call("tools/call", toolParams(name, arguments))
 	}
+}
+
+var sdkConversation = conversation{clientReplies, func(s *rawSession) {
+	s.t.Helper()
+	hello(s, "2025-06-18")
+	call, tool := calls(s)
 
 	call("ping", "")
 	call("tools/list", "")
@@ -385,16 +390,7 @@ var statelessConversation = conversation{clientReplies, func(s *rawSession) {
 var npmConversation = conversation{clientReplies, func(s *rawSession) {
 	s.t.Helper()
 	npmHello(s, "2025-11-25")
-	id := 0
-	call := func(method, params string) string {
-		s.t.Helper()
-		id++
-		return s.call(rpc(id, method, params))
-	}
-	tool := func(name, arguments string) string {
-		s.t.Helper()
-		return call("tools/call", toolParams(name, arguments))
-	}
+	call, tool := calls(s)
 
 	call("ping", "")
 	require.Contains(s.t, call("tools/list", ""), "trigger-sampling-request")
