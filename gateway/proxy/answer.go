@@ -13,18 +13,25 @@ import (
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
+// met notes what a status of the backend's says of the session, and whether it
+// is a success; leave is called once the answer has been passed on.
+func (x *exchange) met(status int) (ok bool, leave func()) {
+	ok = status >= 200 && status < 300
+	switch {
+	case x.scope.id == "":
+	case ok:
+		x.p.scopes.accept(x.scope)
+	case status == http.StatusNotFound:
+		return false, func() { x.p.scopes.gone(x.scope) }
+	}
+	return ok, func() {}
+}
+
 // answer passes on what the backend answers to a message. The ticket is that of
 // the request in it, zero when it was none.
 func (x *exchange) answer(res *http.Response, ticket relay.Ticket) {
-	ok := res.StatusCode >= 200 && res.StatusCode < 300
-	if x.scope.id != "" {
-		switch {
-		case ok:
-			x.p.scopes.accept(x.scope)
-		case res.StatusCode == http.StatusNotFound:
-			defer x.p.scopes.gone(x.scope)
-		}
-	}
+	ok, leave := x.met(res.StatusCode)
+	defer leave()
 	kind, readable := mediaType(res.Header)
 	readable = readable && identity(res.Header)
 	switch {

@@ -51,15 +51,8 @@ func (x *exchange) listen() {
 		return
 	}
 	defer res.Body.Close()
-	ok := res.StatusCode >= 200 && res.StatusCode < 300
-	if x.scope.id != "" {
-		switch {
-		case ok:
-			x.p.scopes.accept(x.scope)
-		case res.StatusCode == http.StatusNotFound:
-			defer x.p.scopes.gone(x.scope)
-		}
-	}
+	ok, leave := x.met(res.StatusCode)
+	defer leave()
 	kind, readable := mediaType(res.Header)
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
