@@ -12,14 +12,15 @@ import (
 )
 
 // benchMessages are tools/call requests of about the sizes the field measures
-// with (sandbox.md E): prose, a table of small values, and text that is not
-// ASCII.
+// with (sandbox.md E): prose, a table of small values, text that is JSON
+// itself, and text that is not ASCII.
 func benchMessages() map[string][]byte {
 	all := map[string][]byte{}
 	for _, size := range []int{1 << 10, 64 << 10, 1 << 20} {
 		for name, unit := range map[string]string{
 			"prose":   `"The quick brown fox, who had not been asked, jumped over the lazy dog\n"`,
 			"records": `{"id":12345,"name":"a name","score":0.25,"tags":["x","y"],"ok":true}`,
+			"escapes": `"{\"id\":12345,\"note\":\"it said \\\"yes\\\"\\nand left\"}"`,
 			"unicode": `"Грамм воды весит один грамм — 水は一グラム"`,
 		} {
 			items := strings.TrimSuffix(strings.Repeat(unit+",", max(1, size/len(unit))), ",")

@@ -29,12 +29,15 @@ type LineReader struct {
 	buf []byte // buf[from:to] is read and not yet delivered
 	// seen is up to where buf holds no line feed.
 	from, seen, to int
-	err            error
+	// last is how long the last line was: the next one is taken to be like it.
+	last int
+	err  error
 }
 
 const (
 	// firstBuffer serves the common small message. It doubles while a line does
-	// not fit. Lines from a quarter of usualBuffer on that fill half of the
+	// not fit, or becomes as large as the line before at once: new memory costs
+	// more than copying. Lines from a quarter of usualBuffer on that fill half of the
 	// buffer take it with them, and the next one is as large, up to largeBuffer.
 	firstBuffer = 4 << 10
 	usualBuffer = 64 << 10
@@ -119,10 +122,12 @@ func (l *LineReader) skip(to int) {
 // deliver gives the line away: a copy, or the buffer itself where copying would
 // be the dearer, and goes on at offset next.
 func (l *LineReader) deliver(line []byte, next int) []byte {
+	l.last = len(line)
 	if len(line) < usualBuffer/4 || len(line) < len(l.buf)/2 {
-		line = append(make([]byte, 0, len(line)), line...)
+		// Not make and copy: that would clear what is written over.
+		line = append([]byte(nil), line...)
 		l.skip(next)
-		return line
+		return line[:len(line):len(line)]
 	}
 	rest := l.buf[next:l.to]
 	l.buf = make([]byte, max(min(len(l.buf), largeBuffer), len(rest)))
@@ -139,7 +144,7 @@ func (l *LineReader) fill() {
 	}
 	if l.to == len(l.buf) {
 		// A full line with CR LF fits, and no more.
-		size := max(firstBuffer, min(2*len(l.buf), l.max+2))
+		size := max(firstBuffer, min(max(2*len(l.buf), l.last+2), l.max+2))
 		grown := make([]byte, size)
 		copy(grown, l.buf[:l.to])
 		l.buf = grown

@@ -110,6 +110,22 @@ func TestLargeBuffersAreGivenBack(t *testing.T) {
 	require.LessOrEqual(t, len(l.buf), largeBuffer)
 }
 
+// Large lines in a row are each read into memory that is asked for once.
+func TestTheNextLineIsTakenToBeLikeTheLast(t *testing.T) {
+	line := strings.Repeat("x", 3<<20) + "\n"
+	l := NewLineReader(strings.NewReader(line+line+"{}\n"), 4<<20)
+	_, err := l.Next()
+	require.NoError(t, err)
+	second, err := l.Next()
+	require.NoError(t, err)
+	require.Len(t, second, len(line)-1)
+	require.LessOrEqual(t, len(l.buf), largeBuffer)
+	last, err := l.Next()
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(last))
+	require.LessOrEqual(t, len(l.buf), largeBuffer, "and is not kept for a small one")
+}
+
 func TestReadersThatLieAboutTheirCount(t *testing.T) {
 	_, err := NewLineReader(liar{}, 10).Next()
 	require.Equal(t, io.ErrNoProgress, err)

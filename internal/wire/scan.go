@@ -392,17 +392,25 @@ func (s *scanner) text(i int) (end int, escaped bool) {
 	for {
 		// Eight bytes at a time: a high bit of stop is set at the first byte
 		// that is a quote, a backslash, a control or not ASCII. Borrows can set
-		// false bits only above a true one, and only the lowest is used.
+		// false bits only above a true one, and only the lowest is used. A text
+		// that is JSON itself has an escape in every second word: those of two
+		// bytes are passed here.
 		for len(b)-i >= 8 {
 			w := binary.LittleEndian.Uint64(b[i:])
 			stop := ((w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
-			if stop != 0 {
-				if i += bits.TrailingZeros64(stop) >> 3; b[i] == '"' {
-					return i + 1, escaped
-				}
+			if stop == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(stop) >> 3
+			if b[i] == '"' {
+				return i + 1, escaped
+			}
+			if b[i] != '\\' || i+1 >= len(b) || !short[b[i+1]] {
 				break
 			}
-			i += 8
+			escaped = true
+			i += 2
 		}
 		for i < len(b) && plain[b[i]] {
 			i++
@@ -442,6 +450,9 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// short says which bytes make an escape of two bytes with the backslash before.
+var short = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
 // escape checks the escape whose backslash is at i. A lone surrogate is
 // accepted, as RFC 8259 §8.2 has it: it crosses as spelled.
 func (s *scanner) escape(i int) int {
@@ -449,10 +460,10 @@ func (s *scanner) escape(i int) int {
 	if i+1 >= len(b) {
 		return s.syntax(i+1, reasonEnd)
 	}
-	switch b[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch c := b[i+1]; {
+	case short[c]:
 		return i + 2
-	case 'u':
+	case c == 'u':
 		for j := i + 2; j < i+6; j++ {
 			if j >= len(b) || !isHex(b[j]) {
 				return s.syntax(j, reasonEscape)
