@@ -8,8 +8,9 @@ import (
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
-// keptBuffer is how large a write buffer may be to be used again.
-const keptBuffer = 1 << 20
+// largeMessage is from what length on, in bytes, a message is not copied to be
+// written: about what a pipe holds, so that it takes two writes anyway.
+const largeMessage = 64 << 10
 
 // LineEnd is an [End] that frames by lines: the stdio transport of MCP.
 type LineEnd struct {
@@ -38,13 +39,25 @@ func (l *LineEnd) Read() ([]byte, error) { return l.lines.Next() }
 // Write sends the message as one line, whatever line breaks stand in it
 // (protocol.md §6 "What crosses unchanged").
 func (l *LineEnd) Write(message []byte) error {
-	buf := append(wire.Flat(l.buf[:0], message), '\n')
-	n, err := l.out.Write(buf)
-	if err == nil && n < len(buf) {
-		err = io.ErrShortWrite
+	if len(message) > largeMessage {
+		// Most have no line breaks and are not copied, but for the end, which goes
+		// out together with the line feed.
+		message = wire.Flat(nil, message)
+		head := message[:max(0, len(message)-largeMessage/2)]
+		if err := l.write(head); err != nil {
+			return err
+		}
+		message = message[len(head):]
 	}
-	if l.buf = buf; cap(buf) > keptBuffer {
-		l.buf = nil
+	buf := append(wire.Flat(l.buf[:0], message), '\n')
+	l.buf = buf
+	return l.write(buf)
+}
+
+func (l *LineEnd) write(b []byte) error {
+	n, err := l.out.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
 	}
 	return err
 }

@@ -102,7 +102,7 @@ type Options struct {
 	// there a few seconds after they have closed its input.
 	Leave time.Duration
 	// Stall is how long one message may wait for a peer that does not read before
-	// the peer counts as gone. While it waits, nothing more is read from the other
+	// the peer counts as gone, which is seen an eighth of it later at the latest. While it waits, nothing more is read from the other
 	// side, so its end is not seen either. Default 10 min: a backend of one thread
 	// may well not read while a tool of it runs.
 	Stall time.Duration

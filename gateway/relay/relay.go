@@ -81,7 +81,9 @@ type peer struct {
 	// deaf is closed once writing to it has failed.
 	deaf     chan struct{}
 	deafOnce sync.Once
-	spoke    atomic.Bool
+	// writing is when the write that is under way began, nil when there is none.
+	writing atomic.Pointer[time.Time]
+	spoke   atomic.Bool
 	// ended is closed when its pump has ended, with readErr.
 	ended   chan struct{}
 	readErr error
@@ -169,13 +171,45 @@ func (r *run) sendLocked(to *peer, message []byte) {
 		return
 	default:
 	}
-	stalled := time.AfterFunc(r.Stall, func() { r.giveUp(to, errStalled) })
+	began := time.Now()
+	to.writing.Store(&began)
 	err := to.end.Write(message)
-	stalled.Stop()
+	to.writing.Store(nil)
 	if err != nil {
 		r.giveUp(to, err)
 	}
 }
+
+// watch gives peers up that have not taken a message for too long, until it is
+// stopped. It looks now and then: a timer for each write would wake a thread for
+// each, which is most of what a small message costs.
+func (r *run) watch() (stop func()) {
+	every := time.NewTicker(max(r.Stall/stallLooks, time.Millisecond))
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-every.C:
+			}
+			for _, p := range []*peer{r.client, r.backend} {
+				if began := p.writing.Load(); began != nil && time.Since(*began) >= r.Stall {
+					r.giveUp(p, errStalled)
+				}
+			}
+		}
+	})
+	return func() {
+		every.Stop()
+		close(over)
+		watching.Wait()
+	}
+}
+
+// stallLooks is how often it is looked within the time that a write may take.
+const stallLooks = 8
 
 var errStalled = errors.New("it has not read for too long")
 
@@ -189,6 +223,7 @@ func (r *run) giveUp(to *peer, err error) {
 }
 
 func (r *run) run(ctx context.Context) error {
+	defer r.watch()()
 	go r.pump(r.client)
 	go r.pump(r.backend)
 

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -95,6 +96,39 @@ func TestShortWriteIsAnError(t *testing.T) {
 	require.ErrorIs(t, end.Write([]byte("{}")), io.ErrShortWrite)
 	require.EqualError(t, end.Close(), "c")
 }
+
+// Messages are one line each, whatever their size and the line breaks in them, and
+// only as many writes as it takes: the line feed goes out with what is before it.
+func TestLinesOfAnySize(t *testing.T) {
+	for _, size := range []int{2, largeMessage - 1, largeMessage, largeMessage + 1, largeMessage * 3 / 2, 1 << 20} {
+		for name, unit := range map[string]string{"compact": "x", "with line breaks": "x\r\n"} {
+			message := strings.Repeat(unit, size/len(unit)+1)[:size]
+			var out writes
+			end := Lines(io.NopCloser(strings.NewReader("")), &out, 10)
+			for range 2 {
+				require.NoError(t, end.Write([]byte(message)), name)
+			}
+			line := strings.NewReplacer("\r", "", "\n", "").Replace(message) + "\n"
+			require.True(t, string(bytes.Join(out, nil)) == line+line, "%s, %d bytes", name, size)
+			require.LessOrEqual(t, len(out), 4)
+			for _, w := range out {
+				require.NotEqual(t, "\n", string(w))
+			}
+		}
+	}
+	end := Lines(io.NopCloser(strings.NewReader("")), shortWriter{}, 10)
+	require.ErrorIs(t, end.Write(make([]byte, 1<<20)), io.ErrShortWrite)
+}
+
+// writes are copies of what was written.
+type writes [][]byte
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, bytes.Clone(p))
+	return len(p), nil
+}
+
+func (w *writes) Close() error { return nil }
 
 type shortWriter struct{}
 
