@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/runtime/memory"
 )
 
@@ -21,7 +22,7 @@ type contender struct {
 	name string
 	// open makes it ready for calls. The error is errNotFor where the guest
 	// does not exist for it.
-	open func(context.Context, *bench, guest) (invoke, error)
+	open func(context.Context, *bench, guests.Guest) (invoke, error)
 }
 
 var errNotFor = errors.New("no such guest")
@@ -62,22 +63,22 @@ type cell struct {
 
 // cells opens every contender with every guest and checks that all give the same
 // result: a benchmark of something that does not do the job is worth nothing.
-func (b *bench) cells(ctx context.Context, guests []guest) ([]*cell, error) {
+func (b *bench) cells(ctx context.Context, built []guests.Guest) ([]*cell, error) {
 	var list []*cell
-	for _, g := range guests {
+	for _, g := range built {
 		for _, contender := range contenders() {
 			invoke, err := contender.open(ctx, b, g)
 			if errors.Is(err, errNotFor) {
 				continue
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", contender.name, g.name, err)
+				return nil, fmt.Errorf("%s, %s: %w", contender.name, g.Name, err)
 			}
 			for _, size := range sizes {
 				if err := agrees(invoke, call(size)); err != nil {
-					return nil, fmt.Errorf("%s, %s, %s: %w", contender.name, g.name, sizeName(size), err)
+					return nil, fmt.Errorf("%s, %s, %s: %w", contender.name, g.Name, sizeName(size), err)
 				}
-				list = append(list, &cell{guest: g.name, contender: contender.name, size: size, invoke: invoke})
+				list = append(list, &cell{guest: g.Name, contender: contender.name, size: size, invoke: invoke})
 			}
 		}
 	}

@@ -8,16 +8,17 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 )
 
 // extismPooled calls an Extism plugin out of a pool of one, with a timeout, as
 // its documentation has it. The plugin's memory stays as the call left it.
-func extismPooled(ctx context.Context, b *bench, g guest) (invoke, error) {
-	if g.extism == nil {
+func extismPooled(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
+	if g.Extism == nil {
 		return nil, errNotFor
 	}
 	compiled, err := extism.NewCompiledPlugin(ctx, extism.Manifest{
-		Wasm:    []extism.Wasm{extism.WasmData{Data: g.extism, Name: "main"}},
+		Wasm:    []extism.Wasm{extism.WasmData{Data: g.Extism, Name: "main"}},
 		Timeout: uint64(callTime.Milliseconds()),
 	}, extism.PluginConfig{EnableWasi: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(b.cache)}, nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
 )
@@ -21,26 +22,26 @@ type loads struct {
 
 // measureLoads loads a Go module and many small ones, each with an empty cache
 // on disk and again, by another engine, with what the first one left there.
-func measureLoads(ctx context.Context, guests []guest, rounds, many int) (*loads, error) {
+func measureLoads(ctx context.Context, built []guests.Guest, rounds, many int) (*loads, error) {
 	l := &loads{many: many}
 	small := make([][]byte, many)
-	for _, g := range guests {
-		switch g.name {
-		case goAny:
-			l.goBytes = len(g.weir)
-		case c:
+	for _, g := range built {
+		switch g.Name {
+		case guests.GoAny:
+			l.goBytes = len(g.Weir)
+		case guests.C:
 			for i := range small {
 				// A name of its own makes it a module of its own.
-				small[i] = bytes.ReplaceAll(g.weir, []byte(`"name":"redact"`), fmt.Appendf(nil, `"name":"job%03d"`, i))
+				small[i] = bytes.ReplaceAll(g.Weir, []byte(`"name":"redact"`), fmt.Appendf(nil, `"name":"job%03d"`, i))
 			}
 		}
 	}
 	for range rounds {
-		for _, g := range guests {
-			if g.name != goAny {
+		for _, g := range built {
+			if g.Name != guests.GoAny {
 				continue
 			}
-			if err := twice(ctx, [][]byte{g.weir}, &l.goFirst, &l.goCached); err != nil {
+			if err := twice(ctx, [][]byte{g.Weir}, &l.goFirst, &l.goCached); err != nil {
 				return nil, err
 			}
 		}

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/weir-mcp/weir/bench/guests"
 )
 
 // quiet drops what guests log.
@@ -99,7 +101,7 @@ func main() {
 
 // measure measures everything and writes the report.
 func measure(ctx context.Context, w io.Writer, dir string, s size) (err error) {
-	guests, err := buildGuests(ctx, dir)
+	built, err := guests.Build(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -110,15 +112,15 @@ func measure(ctx context.Context, w io.Writer, dir string, s size) (err error) {
 	defer b.close()
 	report := &report{w: w}
 	wanted := func(section string) bool { return slices.Contains(s.only, section) }
-	var called []guest
-	for _, g := range guests {
-		if s.guests.MatchString(g.name) {
+	var called []guests.Guest
+	for _, g := range built {
+		if s.guests.MatchString(g.Name) {
 			called = append(called, g)
 		}
 	}
 	// First what is delayed by a large heap of the host's.
 	var stops []stop
-	if last := guests[len(guests)-1]; wanted("stops") {
+	if last := built[len(built)-1]; wanted("stops") {
 		idle, err := b.idleStalls(ctx, last, s.rounds)
 		if err != nil {
 			return err
@@ -130,7 +132,7 @@ func measure(ctx context.Context, w io.Writer, dir string, s size) (err error) {
 	}
 	var l *loads
 	if wanted("loads") {
-		if l, err = measureLoads(ctx, guests, min(s.rounds, 7), s.many); err != nil {
+		if l, err = measureLoads(ctx, built, min(s.rounds, 7), s.many); err != nil {
 			return err
 		}
 	}

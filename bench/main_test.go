@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/bench/guests/go/redact"
 	"github.com/weir-mcp/weir/internal/need"
 	"github.com/weir-mcp/weir/runtime"
@@ -23,13 +24,13 @@ import (
 const wayOut = "apt-get install clang lld rustc libstd-rust-dev-wasm32"
 
 // needGuests builds the guests, of which the Rust and the C one need compilers.
-func needGuests(t *testing.T) []guest {
+func needGuests(t *testing.T) []guests.Guest {
 	for _, program := range []string{"clang", "wasm-ld", "rustc"} {
 		need.Command(t, program, wayOut)
 	}
-	guests, err := buildGuests(t.Context(), ".")
+	built, err := guests.Build(t.Context(), ".")
 	require.NoError(t, err)
-	return guests
+	return built
 }
 
 // documents are payloads that are hard on a scanner of bytes, and what becomes
@@ -78,37 +79,37 @@ func TestTheJob(t *testing.T) {
 // The Rust and the C guest, which speak the ABI by hand, give what the Go guest
 // gives, byte by byte, however their instances are put back.
 func TestGuestsOfAllLanguagesAgree(t *testing.T) {
-	guests := needGuests(t)
+	built := needGuests(t)
 	cache := filepath.Join(t.TempDir(), "cache")
 	for _, way := range []memory.Way{memory.Auto, memory.FullCopy, memory.Fresh} {
 		t.Run(way.String(), func(t *testing.T) {
 			r, err := weirRuntime(cache, way)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
-			for _, g := range guests {
-				if g.name == goAny || way != memory.Auto && g.name == goSDK {
+			for _, g := range built {
+				if g.Name == guests.GoAny || way != memory.Auto && g.Name == guests.GoSDK {
 					continue
 				}
-				m, err := loadSettled(t.Context(), r, g.weir, runtime.Limits{CallTime: time.Minute})
-				require.NoError(t, err, g.name)
-				require.Contains(t, m.Reset(), max(way, memory.Best()).String(), g.name)
+				m, err := loadSettled(t.Context(), r, g.Weir, runtime.Limits{CallTime: time.Minute})
+				require.NoError(t, err, g.Name)
+				require.Contains(t, m.Reset(), max(way, memory.Best()).String(), g.Name)
 				require.Len(t, m.Descriptors(), 1)
 				require.Equal(t, abi.Mutation, m.Descriptors()[0].Type)
 				for range 3 {
 					for _, d := range documents {
-						if g.name == goSDK && strings.Contains(d.in, `\u`) {
+						if g.Name == guests.GoSDK && strings.Contains(d.in, `\u`) {
 							continue // it sees texts, not how they are spelled
 						}
 						result, err := m.Invoke(t.Context(), *invocationOf(d.in))
-						require.NoError(t, err, "%s: %s", g.name, d.name)
-						require.Equal(t, d.out != "", result.Modified, "%s: %s", g.name, d.name)
-						require.Equal(t, d.out, string(result.Payload), "%s: %s", g.name, d.name)
+						require.NoError(t, err, "%s: %s", g.Name, d.name)
+						require.Equal(t, d.out != "", result.Modified, "%s: %s", g.Name, d.name)
+						require.Equal(t, d.out, string(result.Payload), "%s: %s", g.Name, d.name)
 					}
 				}
 				// From an input that fills the memory back to a small one.
 				big := `{"a":"` + strings.Repeat("ann@example.com ", 100_000) + `"}`
 				for _, doc := range []string{big, documents[2].in, big} {
-					require.NoError(t, agrees(func(inv *abi.Invocation) (abi.Result, error) { return m.Invoke(t.Context(), *inv) }, invocationOf(doc)), g.name)
+					require.NoError(t, agrees(func(inv *abi.Invocation) (abi.Result, error) { return m.Invoke(t.Context(), *inv) }, invocationOf(doc)), g.Name)
 				}
 			}
 		})
@@ -131,7 +132,7 @@ func TestSectionsCanBeChosen(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, measure(t.Context(), &out, ".", size{rounds: 1, turn: time.Millisecond, only: []string{"calls"}, guests: regexp.MustCompile("^C$")}))
 	require.Contains(t, out.String(), nameWeir)
-	for _, other := range []string{goSDK, "nothing cached", "tight loop", "two goroutines", "map any"} {
+	for _, other := range []string{guests.GoSDK, "nothing cached", "tight loop", "two goroutines", "map any"} {
 		require.NotContains(t, out.String(), other)
 	}
 }

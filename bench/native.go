@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/bench/guests/go/anyjson"
 	"github.com/weir-mcp/weir/bench/guests/go/redact"
 	"github.com/weir-mcp/weir/internal/wire"
@@ -11,15 +12,15 @@ import (
 
 // native does the job in the host: no frames, no sandbox. What comes out passes
 // the strict reader, as in every other row.
-func native(_ context.Context, _ *bench, g guest) (invoke, error) {
+func native(_ context.Context, _ *bench, g guests.Guest) (invoke, error) {
 	var job func(doc []byte) ([]byte, error)
-	switch g.name {
-	case goBytes:
+	switch g.Name {
+	case guests.GoBytes:
 		job = func(doc []byte) ([]byte, error) {
 			out, _ := redact.Append(make([]byte, 0, len(doc)+len(doc)/6), doc)
 			return out, nil
 		}
-	case goAny:
+	case guests.GoAny:
 		job = anyjson.Redact
 	default:
 		return nil, errNotFor

@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
@@ -92,8 +93,8 @@ func callPlain(ctx context.Context, f api.Function, inv *abi.Invocation) (abi.Re
 
 // unsafeReuse calls one instance again and again: nothing stops a guest, and
 // what one call leaves behind the next one finds.
-func unsafeReuse(ctx context.Context, b *bench, g guest) (invoke, error) {
-	p, err := newPlain(ctx, b, g.weir, false)
+func unsafeReuse(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
+	p, err := newPlain(ctx, b, g.Weir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +111,8 @@ const callTime = time.Second
 
 // closeOnDone calls one instance again and again, and can be stopped: in the way
 // that wazero has, which closes the instance.
-func closeOnDone(ctx context.Context, b *bench, g guest) (invoke, error) {
-	p, err := newPlain(ctx, b, g.weir, true)
+func closeOnDone(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
+	p, err := newPlain(ctx, b, g.Weir, true)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +129,8 @@ func closeOnDone(ctx context.Context, b *bench, g guest) (invoke, error) {
 }
 
 // freshInstance makes an instance for every call; nothing stops a guest.
-func freshInstance(ctx context.Context, b *bench, g guest) (invoke, error) {
-	p, err := newPlain(ctx, b, g.weir, false)
+func freshInstance(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
+	p, err := newPlain(ctx, b, g.Weir, false)
 	if err != nil {
 		return nil, err
 	}

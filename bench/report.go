@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/runtime/memory"
 )
 
@@ -46,7 +47,7 @@ func number(f float64) string {
 
 // calls writes a table of times for each size and one of what they are compared
 // with.
-func (r *report) calls(guests []guest, cells []*cell) {
+func (r *report) calls(built []guests.Guest, cells []*cell) {
 	r.printf("%s/%s, %d processors, %s; instances are put back by %s.\n", goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version(), memory.Best())
 	find := func(guest, contender string, size int) *cell {
 		i := slices.IndexFunc(cells, func(c *cell) bool { return c.guest == guest && c.contender == contender && c.size == size })
@@ -57,8 +58,8 @@ func (r *report) calls(guests []guest, cells []*cell) {
 	}
 	heads := func(first string) []string {
 		list := []string{first}
-		for _, g := range guests {
-			list = append(list, g.name)
+		for _, g := range built {
+			list = append(list, g.Name)
 		}
 		return list
 	}
@@ -67,9 +68,9 @@ func (r *report) calls(guests []guest, cells []*cell) {
 		r.head(heads("")...)
 		for _, contender := range contenders() {
 			row := []string{contender.name}
-			for _, g := range guests {
+			for _, g := range built {
 				text := "–"
-				if c := find(g.name, contender.name, size); c != nil {
+				if c := find(g.Name, contender.name, size); c != nil {
 					text = micros(median(c.cpu)) + " (" + micros(slices.Min(c.wall)) + ")"
 				}
 				row = append(row, text)
@@ -86,9 +87,9 @@ func (r *report) calls(guests []guest, cells []*cell) {
 				name = "Extism / weir, same guest, " + sizeName(size)
 			}
 			row := []string{name}
-			for _, g := range guests {
+			for _, g := range built {
 				text := "–"
-				if c, w := find(g.name, other, size), find(g.name, nameWeir, size); c != nil && other == nameExtism {
+				if c, w := find(g.Name, other, size), find(g.Name, nameWeir, size); c != nil && other == nameExtism {
 					text = number(ratio(c.cpu, w.cpu)) + "x"
 				} else if c != nil {
 					text = number(ratio(w.cpu, c.cpu)) + "x"
@@ -97,15 +98,15 @@ func (r *report) calls(guests []guest, cells []*cell) {
 			}
 			r.row(row...)
 		}
-		any := find(goAny, nameExtism, size)
+		any := find(guests.GoAny, nameExtism, size)
 		if any == nil {
 			continue
 		}
 		row := []string{"Extism map any / weir, " + sizeName(size)}
-		for _, g := range guests {
+		for _, g := range built {
 			text := "–"
-			if strings.HasPrefix(g.name, "Go") {
-				text = number(ratio(any.cpu, find(g.name, nameWeir, size).cpu)) + "x"
+			if strings.HasPrefix(g.Name, "Go") {
+				text = number(ratio(any.cpu, find(g.Name, nameWeir, size).cpu)) + "x"
 			}
 			row = append(row, text)
 		}

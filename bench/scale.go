@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/bench/guests/go/redact"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
@@ -51,7 +52,7 @@ func measureScale(name string, call func() error, rounds int, turn time.Duration
 
 // measureScales measures every guest on weir, and first what the machine gives
 // to two goroutines that share nothing.
-func (b *bench) measureScales(ctx context.Context, guests []guest, rounds int, turn time.Duration) ([]*scale, error) {
+func (b *bench) measureScales(ctx context.Context, built []guests.Guest, rounds int, turn time.Duration) ([]*scale, error) {
 	inv := call(sizes[0])
 	machine, err := measureScale("none: the job in native Go", func() error {
 		redact.Append(nil, inv.Payload)
@@ -66,12 +67,12 @@ func (b *bench) measureScales(ctx context.Context, guests []guest, rounds int, t
 		return nil, err
 	}
 	defer r.Close(context.Background())
-	for _, g := range guests {
-		m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	for _, g := range built {
+		m, err := loadSettled(ctx, r, g.Weir, runtime.Limits{})
 		if err != nil {
 			return nil, err
 		}
-		s, err := measureScale(g.name, func() error {
+		s, err := measureScale(g.Name, func() error {
 			_, err := m.Invoke(ctx, *inv)
 			return err
 		}, rounds, turn)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/memory"
@@ -110,13 +111,13 @@ func collect() error {
 
 // measureStops has each hostile guest run into its limit, and sees meanwhile how
 // long the host's garbage collector and calls of another guest take.
-func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, error) {
+func (b *bench) measureStops(ctx context.Context, g guests.Guest, rounds int) ([]stop, error) {
 	r, err := weirRuntime(b.cacheDir, memory.Auto)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close(context.Background())
-	other, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	other, err := loadSettled(ctx, r, g.Weir, runtime.Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -171,13 +172,13 @@ func (b *bench) measureStops(ctx context.Context, g guest, rounds int) ([]stop, 
 
 // idleStalls is how long the same takes while no guest loops: what of a stall is
 // the machine's.
-func (b *bench) idleStalls(ctx context.Context, g guest, rounds int) (*stop, error) {
+func (b *bench) idleStalls(ctx context.Context, g guests.Guest, rounds int) (*stop, error) {
 	r, err := weirRuntime(b.cacheDir, memory.Auto)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close(context.Background())
-	m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	m, err := loadSettled(ctx, r, g.Weir, runtime.Limits{})
 	if err != nil {
 		return nil, err
 	}

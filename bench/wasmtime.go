@@ -11,6 +11,7 @@ import (
 	"github.com/bytecodealliance/wasmtime-go/v44"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/runtime"
 	weirwasmtime "github.com/weir-mcp/weir/runtime/wasmtime"
 )
@@ -23,7 +24,7 @@ func wasmtimeContenders() []contender {
 }
 
 // weirOnWasmtime is weir with its other engine, nothing turned off.
-func weirOnWasmtime(ctx context.Context, b *bench, g guest) (invoke, error) {
+func weirOnWasmtime(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
 	engine, err := weirwasmtime.New(weirwasmtime.Options{Logger: quiet})
 	if err != nil {
 		return nil, err
@@ -36,11 +37,11 @@ const epoch = callTime / 10
 
 // wasmtimeFresh makes an instance for every call, which wasmtime is good at, and
 // can stop it after some epochs.
-func wasmtimeFresh(_ context.Context, b *bench, g guest) (invoke, error) {
+func wasmtimeFresh(_ context.Context, b *bench, g guests.Guest) (invoke, error) {
 	config := wasmtime.NewConfig()
 	config.SetEpochInterruption(true)
 	engine := wasmtime.NewEngineWithConfig(config)
-	module, err := wasmtime.NewModule(engine, g.weir)
+	module, err := wasmtime.NewModule(engine, g.Weir)
 	if err != nil {
 		return nil, err
 	}

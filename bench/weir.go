@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/bench/guests"
 	"github.com/weir-mcp/weir/runtime"
 	"github.com/weir-mcp/weir/runtime/cache"
 	"github.com/weir-mcp/weir/runtime/memory"
@@ -36,8 +37,8 @@ func loadSettled(ctx context.Context, r *runtime.Runtime, wasm []byte, limits ru
 
 // weir calls through the public API: metered, every limit in force, every call
 // on a pristine instance.
-func weir(way memory.Way) func(context.Context, *bench, guest) (invoke, error) {
-	return func(ctx context.Context, b *bench, g guest) (invoke, error) {
+func weir(way memory.Way) func(context.Context, *bench, guests.Guest) (invoke, error) {
+	return func(ctx context.Context, b *bench, g guests.Guest) (invoke, error) {
 		r, err := weirRuntime(b.cacheDir, way)
 		if err != nil {
 			return nil, err
@@ -47,9 +48,9 @@ func weir(way memory.Way) func(context.Context, *bench, guest) (invoke, error) {
 }
 
 // weirCalls loads the guest and calls it; the runtime is closed at the end.
-func weirCalls(ctx context.Context, b *bench, g guest, r *runtime.Runtime) (invoke, error) {
+func weirCalls(ctx context.Context, b *bench, g guests.Guest, r *runtime.Runtime) (invoke, error) {
 	b.atEnd(func() { _ = r.Close(context.Background()) })
-	m, err := loadSettled(ctx, r, g.weir, runtime.Limits{})
+	m, err := loadSettled(ctx, r, g.Weir, runtime.Limits{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package main
+// Package guests has the job that is benchmarked, as interceptors in several
+// languages that do it, and a payload for them.
+package guests
 
 import (
 	"bytes"
@@ -7,32 +9,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// guest is one way to write the job, built for weir and, where its ABI is not
+// Guest is one way to write the job, built for weir and, where its ABI is not
 // weir's own SDK's, for Extism.
-type guest struct {
-	name   string
-	weir   []byte
-	extism []byte
+type Guest struct {
+	Name   string
+	Weir   []byte
+	Extism []byte
 }
 
 // The guests. All but the first are the same code on every host.
 const (
-	goSDK   = "Go, weir's SDK"
-	goBytes = "Go, bytes"
-	goAny   = "Go, map any"
-	rust    = "Rust"
-	c       = "C"
+	GoSDK   = "Go, weir's SDK"
+	GoBytes = "Go, bytes"
+	GoAny   = "Go, map any"
+	Rust    = "Rust"
+	C       = "C"
 )
 
 // rustTarget is what a Rust guest is built for.
 const rustTarget = "wasm32-unknown-unknown"
 
-// buildGuests builds all guests from the source in dir, which is the folder of
-// this package. It takes some seconds, and keeps nothing.
-func buildGuests(ctx context.Context, dir string) ([]guest, error) {
+// Build builds the guests with the given names, all where there are none, from
+// the source in dir, which is the folder of the benchmarks' module. It takes some
+// seconds, and keeps nothing.
+func Build(ctx context.Context, dir string, names ...string) ([]Guest, error) {
 	tmp, err := os.MkdirTemp("", "weir-bench-guests-")
 	if err != nil {
 		return nil, err
@@ -52,22 +56,25 @@ func buildGuests(ctx context.Context, dir string) ([]guest, error) {
 		weirOnly bool
 		command  func(out, host string) []string
 	}{
-		{goSDK, true, goBuild("sdk")},
-		{goBytes, false, goBuild("bytes")},
-		{goAny, false, goBuild("any")},
-		{rust, false, func(out, host string) []string {
+		{GoSDK, true, goBuild("sdk")},
+		{GoBytes, false, goBuild("bytes")},
+		{GoAny, false, goBuild("any")},
+		{Rust, false, func(out, host string) []string {
 			return []string{rustc, "--edition=2021", "--crate-type=cdylib", "--target=" + rustTarget, "-Copt-level=3", "-Cpanic=abort",
 				"-Clto=fat", "-Cstrip=symbols", "-Clinker=wasm-ld", "-o", out, "guests/rust/" + host + ".rs"}
 		}},
-		{c, false, func(out, host string) []string {
+		{C, false, func(out, host string) []string {
 			return []string{"clang", "--target=wasm32", "-std=c11", "-O3", "-mbulk-memory", "-nostdlib", "-Wall", "-Wextra", "-Werror",
 				"-Wl,--no-entry,--strip-all", "-o", out, "guests/c/redact.c", "guests/c/" + host + ".c"}
 		}},
 	}
-	var guests []guest
+	var guests []Guest
 	for _, l := range list {
-		g := guest{name: l.name}
-		for host, wasm := range map[string]*[]byte{"weir": &g.weir, "extism": &g.extism} {
+		if len(names) > 0 && !slices.Contains(names, l.name) {
+			continue
+		}
+		g := Guest{Name: l.name}
+		for host, wasm := range map[string]*[]byte{"weir": &g.Weir, "extism": &g.Extism} {
 			if host == "extism" && l.weirOnly {
 				continue
 			}
