@@ -143,7 +143,10 @@ type searchResult struct {
 func text(s string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: s}} }
 
 func (w *world) server(t *testing.T) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "world", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "world", Version: "1"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
 	tool := func(name string, handle func(ctx context.Context, r *mcp.CallToolRequest, in textArgs) (*mcp.CallToolResult, error)) {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "says <secret>"}, func(ctx context.Context, r *mcp.CallToolRequest, in textArgs) (*mcp.CallToolResult, any, error) {
 			w.called(name + " " + in.Text)
@@ -184,6 +187,9 @@ func (w *world) server(t *testing.T) *mcp.Server {
 	})
 	tool("insatiable", func(context.Context, *mcp.CallToolRequest, textArgs) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"r": &mcp.ListRootsParams{}}}, nil
+	})
+	tool("busy", func(context.Context, *mcp.CallToolRequest, textArgs) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "later"}, nil
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "a secret for " + r.Params.Arguments["who"]}}}}, nil

@@ -3,15 +3,22 @@
 package middleware_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-mcp/weir/abi"
 	"github.com/weir-mcp/weir/gateway"
+	"github.com/weir-mcp/weir/gateway/hosts"
 	"github.com/weir-mcp/weir/gateway/middleware"
 )
 
@@ -174,6 +181,9 @@ func TestAServerThatAsksForEverIsGivenUp(t *testing.T) {
 	_, err := say(session, "insatiable", "")
 	require.ErrorContains(t, err, "asked for input 10 times")
 	require.Len(t, w.all(), 10)
+	_, err = say(session, "busy", "")
+	require.ErrorContains(t, err, "asked for input 3 times")
+	require.Len(t, w.all(), 13)
 }
 
 // With MultiRoundTrip disabled the caller answers by itself: its retries are
@@ -223,4 +233,95 @@ func TestWhatNobodyGovernsIsNotTouched(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "heard an evil secret", said)
 	require.Empty(t, tr.all())
+}
+
+func TestSubscriptionsAreGoverned(t *testing.T) {
+	for _, client := range []bool{true, false} {
+		t.Run(map[bool]string{true: "client", false: "server"}[client], func(t *testing.T) {
+			tr := newTrail(t, gateway.ChainOptions{})
+			session := side{client: client, how: "memory", version: sessionEra}.connect(t, tr, &world{}, middleware.Options{})
+			require.NoError(t, session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///a"}))
+			require.Contains(t, tr.all(), "guard resources/subscribe request")
+			require.Contains(t, tr.all(), "guard resources/subscribe response")
+			require.ErrorContains(t, session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///evil"}), "blocked by an interceptor")
+		})
+	}
+}
+
+// The default context, the server's identity and what a resolver adds are the
+// chain's options, on either side.
+func TestTheChainsOptionsHold(t *testing.T) {
+	sides(t, func(t *testing.T, at side) {
+		for given, want := range map[string]string{"": "world", "theirs": "theirs"} {
+			if given == "" && !at.client {
+				continue // a server knows by itself who it is
+			}
+			t.Run("server "+want, func(t *testing.T) {
+				var mu sync.Mutex
+				var servers []string
+				tr := newTrail(t, gateway.ChainOptions{
+					Events: []string{"tools/*"}, Server: given,
+					Context: &abi.Context{Principal: &abi.Principal{Type: abi.PrincipalService, ID: "default"}},
+					Resolver: func(_ context.Context, op *gateway.Operation, c *abi.Context) (gateway.Resolved, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						servers = append(servers, op.Server+" for "+c.Principal.ID)
+						return gateway.Resolved{}, nil
+					},
+				})
+				session := at.connect(t, tr, &world{}, middleware.Options{})
+				_, err := say(session, "echo", "hi")
+				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, []string{want + " for default"}, slices.Compact(servers))
+			})
+		}
+	})
+}
+
+// What may have a say and is not there blocks.
+func TestAHostThatIsDownBlocks(t *testing.T) {
+	sides(t, func(t *testing.T, at side) {
+		quiet := slog.New(slog.DiscardHandler)
+		down := hosts.HTTP("down", hosts.Endpoint{URL: "http://127.0.0.1:1/mcp"}, hosts.Options{Logger: quiet})
+		c, err := gateway.NewChain(gateway.ChainOptions{Hosts: hosts.NewSet([]*hosts.Host{down}, hosts.SetOptions{}), Events: []string{"tools/call"}, Logger: quiet})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+		w := &world{}
+		session := at.connect(t, &trail{chain: c}, w, middleware.Options{})
+		_, err = say(session, "echo", "hi")
+		blocked := blockedBy(t, err)
+		require.EqualValues(t, abi.CodeInternal, blocked.Code)
+		require.Contains(t, string(blocked.Data), `"reason":"discovery_failed"`)
+		require.NotContains(t, blocked.Message+string(blocked.Data), "127.0.0.1")
+		require.Empty(t, w.all())
+	})
+}
+
+func TestHammer(t *testing.T) {
+	sides(t, func(t *testing.T, at side) {
+		tr, w := newTrail(t, gateway.ChainOptions{}), &world{}
+		session := at.connect(t, tr, w, middleware.Options{})
+		var all errgroup.Group
+		for i := range 8 {
+			all.Go(func() error {
+				for j := range 10 {
+					word := fmt.Sprint(i, " ", j)
+					switch said, err := say(session, "echo", word+" secret"); {
+					case err != nil:
+						return err
+					case said != "heard "+word+" ******":
+						return fmt.Errorf("%s: %q", word, said)
+					}
+					if _, err := say(session, "echo", "evil"); err == nil {
+						return errors.New("evil passed")
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, all.Wait())
+		require.Len(t, w.all(), 80)
+	})
 }
