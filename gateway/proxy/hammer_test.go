@@ -135,7 +135,7 @@ func TestHammer(t *testing.T) {
 		"tools/call response":            edit(`{"word":"w`, `{"word":"governed`),
 		"sampling/createMessage request": block,
 	}, b.ServeHTTP, func(o *Options) { o.Sessions, o.Idle = 30, 50*time.Millisecond })
-	clients, calls := 16, 60
+	clients, calls := 12, 40
 	if testing.Short() {
 		calls = 15
 	}
