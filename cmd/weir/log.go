@@ -18,6 +18,11 @@ func newMaskedLogger(to io.Writer, level slog.Level, mask func(string) string) *
 			if err, ok := a.Value.Any().(error); ok {
 				return slog.String(a.Key, mask(err.Error()))
 			}
+			if steps, ok := a.Value.Any().(interface {
+				Masked(mask func(string) string) any
+			}); ok { // the plan of a decision
+				return slog.Any(a.Key, steps.Masked(mask))
+			}
 			if a.Value.Kind() == slog.KindString {
 				return slog.String(a.Key, mask(a.Value.String()))
 			}

@@ -48,3 +48,22 @@ func TestTheLogIsMasked(t *testing.T) {
 	require.NotContains(t, out.String(), "hunter2")
 	require.Contains(t, out.String(), `"msg":"of ${T}","text":"a ${T}","error":"no ${T}","number":2`)
 }
+
+// saidToBeMasked stands for the plan of a decision, which says itself where it has words.
+type saidToBeMasked []string
+
+func (p saidToBeMasked) Masked(mask func(string) string) any {
+	out := make(saidToBeMasked, len(p))
+	for i := range p {
+		out[i] = mask(p[i])
+	}
+	return out
+}
+
+func TestALogShowsNoSecret(t *testing.T) {
+	var out buffer
+	log := newMaskedLogger(&out, slog.LevelInfo, strings.NewReplacer("hush", "${SECRET}").Replace)
+	log.Info("x", "text", "a hush", "error", errors.New("b hush"), "plan", saidToBeMasked{"c hush"}, "number", 7)
+	require.NotContains(t, out.String(), "hush")
+	require.Contains(t, out.String(), `"text":"a ${SECRET}","error":"b ${SECRET}","plan":["c ${SECRET}"],"number":7`)
+}
