@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"net/http"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -37,7 +36,7 @@ type Metrics struct {
 	messages    *prometheus.CounterVec
 	discarded   *prometheus.CounterVec
 
-	names names
+	labels labels
 }
 
 // The buckets of times, in seconds: from a module's tens of microseconds to a
@@ -68,7 +67,7 @@ func New(o Options) *Metrics {
 			"from", "kind"),
 		discarded: counter("weir_messages_discarded_total", "Messages that did not pass for another reason than a decision.",
 			"from", "cause"),
-		names: names{seen: make(map[[2]string]struct{})},
+		labels: newLabels(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "weir_build_info", Help: "The version that runs; always 1.",
 		ConstLabels: prometheus.Labels{"version": o.Version}})
@@ -94,7 +93,7 @@ func (m *Metrics) Decided(method string, p abi.Phase, out *chain.Outcome) {
 		}
 	}
 	if a := out.Aborted; a != nil {
-		name, host := m.names.label(a.Interceptor, a.Host)
+		name, host := m.labels.of(inBlocked, a.Interceptor, a.Host, event, phase, a.Reason)
 		m.blocked.WithLabelValues(event, phase, name, host, a.Reason).Inc()
 	}
 }
@@ -105,9 +104,10 @@ func (m *Metrics) Sink(r chain.SinkReport) {
 }
 
 func (m *Metrics) step(event, phase string, r *chain.StepResult) {
-	name, host := m.names.label(r.Name, r.Host)
+	name, host := m.labels.of(inInvocations, r.Name, r.Host, string(r.Type), event, phase, string(r.Effect))
 	m.invocations.WithLabelValues(name, host, string(r.Type), event, phase, string(r.Effect)).Observe(r.Duration.Seconds())
 	if r.Err != nil {
+		name, host = m.labels.of(inFailures, r.Name, r.Host, string(r.Err.Reason))
 		m.failures.WithLabelValues(name, host, string(r.Err.Reason)).Inc()
 	}
 }
@@ -137,41 +137,3 @@ func (m *Metrics) Discarded(d relay.Discard) {
 }
 
 var _ relay.Observer = (*Metrics)(nil)
-
-// eventLabel keeps the words of clients out of the labels: a hook on "*" governs
-// whatever method somebody makes up.
-func eventLabel(event string) string {
-	switch event {
-	case abi.ToolsList, abi.ToolsCall, abi.PromptsList, abi.PromptsGet, abi.ResourcesList, abi.ResourcesRead,
-		abi.ResourcesSubscribe, abi.SamplingCreate, abi.ElicitationCreate, abi.RootsList, abi.LLMCompletion:
-		return event
-	}
-	return "custom"
-}
-
-// mostNames bounds the interceptors that have labels of their own, and longName a
-// name in bytes: a host may list others each time it is asked.
-const (
-	mostNames = 4096
-	longName  = 128
-)
-
-type names struct {
-	mu   sync.Mutex
-	seen map[[2]string]struct{}
-}
-
-// label gives the labels of an interceptor of a host.
-func (n *names) label(interceptor, host string) (string, string) {
-	interceptor = wire.Clip(interceptor, longName)
-	key := [2]string{interceptor, host}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, ok := n.seen[key]; !ok {
-		if len(n.seen) >= mostNames {
-			return "other", "other"
-		}
-		n.seen[key] = struct{}{}
-	}
-	return interceptor, host
-}

@@ -7,10 +7,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,18 +115,110 @@ func TestState(t *testing.T) {
 	require.NotContains(t, scrape(t, New(Options{})), "weir_host_up")
 }
 
-// A host that lists other names each time fills no memory.
+// lines counts the series of a metric.
+func lines(scraped, metric string) (n int) {
+	for line := range strings.Lines(scraped) {
+		if strings.HasPrefix(line, metric+"{") {
+			n++
+		}
+	}
+	return n
+}
+
+// A host that lists other names each time fills no memory, and takes no room from
+// the others.
 func TestLabels_areBounded(t *testing.T) {
 	m := New(Options{})
-	for i := range mostNames + 100 {
-		m.Sink(chain.SinkReport{Event: abi.ToolsCall, Phase: abi.Request, StepResult: chain.StepResult{Name: fmt.Sprint(i), Host: "h", Type: abi.Sink, Effect: chain.EffectRecorded}})
+	events := []string{abi.ToolsCall, abi.PromptsGet, abi.ResourcesRead}
+	step := func(name, host string) chain.StepResult {
+		return chain.StepResult{Name: name, Host: host, Type: abi.Validation, Effect: chain.EffectBlocked, Err: abi.Failed("x", abi.Request, abi.ReasonBusy, nil)}
 	}
-	m.Sink(chain.SinkReport{StepResult: chain.StepResult{Name: "0", Host: "h"}})
-	require.Len(t, m.names.seen, mostNames)
-	require.Contains(t, scrape(t, m), `interceptor="other"`)
-	long := New(Options{})
-	long.Sink(chain.SinkReport{StepResult: chain.StepResult{Name: strings.Repeat("x", 1<<20) + "\xff", Host: "h"}})
-	require.Less(t, len(scrape(t, long)), 64<<10)
+	for i := range 3000 {
+		name := fmt.Sprint("flood-", i)
+		m.Decided(events[i%3], abi.Request, &chain.Outcome{
+			Status: abi.StatusInterceptorFailed, Results: []chain.StepResult{step(name, "hostile")}, Aborted: &chain.Abort{Interceptor: name, Host: "hostile", Reason: "busy"},
+		})
+	}
+	m.Decided(abi.ToolsCall, abi.Request, &chain.Outcome{Results: []chain.StepResult{step("guard", "local")}, Aborted: &chain.Abort{Interceptor: "guard", Host: "local", Reason: "busy"}})
+	got := scrape(t, m)
+	for metric, beyond := range map[string]int{"weir_invocation_seconds_count": 3, "weir_invocation_failures_total": 1, "weir_blocked_total": 3} {
+		require.LessOrEqual(t, lines(got, metric), mostOfHost+beyond+1, metric)
+	}
+	require.LessOrEqual(t, m.labels.hosts["hostile"], mostOfHost)
+	require.Contains(t, got, `weir_blocked_total{event="tools/call",host="hostile",interceptor="other",phase="request",reason="busy"}`)
+	require.Contains(t, got, `weir_blocked_total{event="tools/call",host="local",interceptor="guard",phase="request",reason="busy"} 1`)
+	require.Contains(t, got, `weir_blocked_total{event="tools/call",host="hostile",interceptor="flood-0",phase="request",reason="busy"} 1`, "what is there stays")
+	var all float64
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "weir_invocation_failures_total{") {
+			n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
+			require.NoError(t, err)
+			all += n
+		}
+	}
+	require.Equal(t, 3001.0, all, "nothing is lost")
+
+	for i := range mostHosts + 10 {
+		m.Sink(chain.SinkReport{Event: abi.ToolsCall, Phase: abi.Request, StepResult: step("x", fmt.Sprint("host-", i))})
+	}
+	require.Len(t, m.labels.hosts, mostHosts)
+	require.Contains(t, scrape(t, m), `weir_invocation_failures_total{host="other",interceptor="other",reason="busy"} 12`)
+
+	for i := range 20 {
+		for j := range mostOfHost {
+			m.labels.of(inFailures, fmt.Sprint(j), fmt.Sprint("host-", i), "busy")
+		}
+	}
+	require.Len(t, m.labels.seen, mostOfAll)
+}
+
+// What a host lists may match nothing, in any number and length.
+func TestUnmatched_isBounded(t *testing.T) {
+	m := New(Options{State: func() (s State) {
+		for i := range 5000 {
+			s.Unmatched = append(s.Unmatched, fmt.Sprintf("%d\xff%s", i, strings.Repeat("x", 1000)))
+		}
+		return s
+	}})
+	got := scrape(t, m)
+	require.Equal(t, mostUnmatched+1, lines(got, "weir_policy_unmatched"))
+	require.Contains(t, got, `weir_policy_unmatched{at="other"} 1`)
+	require.Less(t, len(got), 1<<20)
+}
+
+// Whatever anybody says is no label, or a short one in UTF-8, and breaks no line.
+func TestLabels_areFit(t *testing.T) {
+	const hostile = "x\"} 1\nweir_forged{a=\"b\"} 1\n\xff\xfe\x00"
+	m := New(Options{State: func() State {
+		return State{
+			Hosts:     []Host{{Name: hostile}, {Name: "twice"}, {Name: "twice"}},
+			Modules:   []Module{{Host: "local", File: hostile}, {Host: "local", File: "a\nweir_forged 1\n.wasm", Digest: "00"}},
+			Unmatched: []string{"weir.yaml:3:5", "weir.yaml:3:5"},
+		}
+	}})
+	for i := range 1000 {
+		event := fmt.Sprintf("acme/%d%s", i, hostile)
+		m.Decided(event, abi.Request, &chain.Outcome{
+			Status:  abi.StatusInterceptorFailed,
+			Results: []chain.StepResult{{Name: hostile, Host: hostile, Type: abi.Mutation, Effect: chain.EffectBlocked, Err: abi.Failed(hostile, abi.Request, abi.ReasonGuest, errors.New(hostile))}},
+			Aborted: &chain.Abort{Interceptor: hostile, Host: hostile, Reason: "guest", Detail: hostile},
+		})
+		m.Sink(chain.SinkReport{Event: event, Phase: abi.Request, StepResult: chain.StepResult{Name: strings.Repeat("y", 1<<16), Host: "h", Type: abi.Sink, Effect: chain.EffectRecorded}})
+		m.Governed(relay.Record{Scope: relay.Scope{Event: event, Phase: abi.Request}, Reference: hostile})
+		m.Discarded(relay.Discard{From: relay.Client, Cause: relay.BadMessage, Kind: hostile, Method: hostile, Detail: hostile})
+	}
+	got := scrape(t, m)
+	require.NotContains(t, got, "acme")
+	require.True(t, utf8.ValidString(got))
+	require.Less(t, len(got), 64<<10)
+	for line := range strings.Lines(got) {
+		require.False(t, strings.HasPrefix(line, "weir_forged"), line)
+	}
+	require.Equal(t, 1, lines(got, "weir_operations_total"))
+	require.Equal(t, 1, lines(got, "weir_blocked_total"))
+	require.Equal(t, 2, lines(got, "weir_added_seconds_count")+lines(got, "weir_messages_discarded_total"))
+	require.Contains(t, got, `weir_policy_unmatched{at="weir.yaml:3:5"} 1`, "one that is there twice does not cost the others")
+	require.Contains(t, got, `weir_host_up{host="twice"} 0`)
 }
 
 func TestHammer(t *testing.T) {

@@ -1,9 +1,11 @@
 package telemetry
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-mcp/weir/internal/wire"
 )
 
 // State is what is so at the time of a scrape.
@@ -59,12 +61,30 @@ func (c stateCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
+// mostUnmatched bounds the places that are shown, and longPlace one of them in
+// bytes.
+const (
+	mostUnmatched = 1024
+	longPlace     = 256
+)
+
 // Collect is for prometheus.
 func (c stateCollector) Collect(to chan<- prometheus.Metric) {
 	if c.m.o.State == nil {
 		return
 	}
+	type series struct {
+		of     *prometheus.Desc
+		labels string
+	}
+	shown := map[series]bool{}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		// One series that is there twice would cost all the others.
+		this := series{d, strings.Join(labels, "\x00")}
+		if shown[this] {
+			return
+		}
+		shown[this] = true
 		// The error would be one of our own labels: not UTF-8, which file names may be.
 		if metric, err := prometheus.NewConstMetric(d, prometheus.GaugeValue, v, labels...); err == nil {
 			to <- metric
@@ -82,9 +102,12 @@ func (c stateCollector) Collect(to chan<- prometheus.Metric) {
 		}
 		gauge(moduleFailed, number(f.Refused), f.Host, f.File)
 	}
-	slices.Sort(s.Unmatched)
-	for _, at := range slices.Compact(s.Unmatched) { // what is there twice would fail the scrape
-		gauge(unmatched, 1, at)
+	for i, at := range s.Unmatched { // among which are names that hosts list
+		if i == mostUnmatched {
+			gauge(unmatched, 1, other)
+			break
+		}
+		gauge(unmatched, 1, wire.Clip(at, longPlace))
 	}
 	gauge(sessions, float64(s.Sessions))
 }
