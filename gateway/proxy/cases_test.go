@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,19 @@ import (
 	"github.com/weir-mcp/weir/internal/wire"
 )
 
-// The cases of the field that concern HTTP to HTTP, under their names.
+// The cases of the field for gateways, under their names.
+
+func TestEveryCaseHasATest(t *testing.T) {
+	source, err := os.ReadFile("cases_test.go")
+	require.NoError(t, err)
+	for _, name := range []string{
+		"deleted_field_stays_deleted", "untouched_means_untouched", "duplicate_keys", "subscribe_mutation", "two_sessions_notified",
+		"cancelled_call", "progress_and_sampling", "dead_backend", "stale_length", "long_stream", "list_is_governed", "smuggled_lines",
+		"reused_id", "unknown_response", "task_result", "embedded_request", "big_body", "orphans",
+	} {
+		require.Contains(t, string(source), "func Test_"+name+"(")
+	}
+}
 
 const odd = `{ "name":"x" , "_meta":{"progressToken":9007199254740993,"é":"\ud83d\ude00"},"n":[1.0,1e400,-0],"s":"<>&\u003c\/ \"","z":null,"a":{}}`
 
