@@ -110,7 +110,11 @@ func plansOf(ctx context.Context, std streams, file *config.File, event string, 
 	}
 	all.Warnings = append(all.Warnings, a.warnings(listings, file.Boundary)...)
 	var idle idlers
-	for _, e := range eventsToPlan(listings, event) {
+	events, more := eventsToPlan(listings, event)
+	if more > 0 {
+		all.Warnings = append(all.Warnings, fmt.Sprintf("%d more custom events are hooked by name than are shown; --event shows the plan of one", more))
+	}
+	for _, e := range events {
 		for _, p := range []abi.Phase{abi.Request, abi.Response} {
 			if phase != "" && p != phase {
 				continue
@@ -166,11 +170,16 @@ func (i *idlers) list() (list []chain.LeftOut) {
 	return list
 }
 
+// mostCustom bounds the custom events that are planned without being asked for by
+// name: a host elsewhere may list any number, and each costs two plans.
+const mostCustom = 100
+
 // eventsToPlan is the events of protocol.md §1 that a gateway meets, and the
-// custom ones that somebody hooks by name.
-func eventsToPlan(listings []chain.Listing, only string) []string {
+// custom ones that somebody hooks by name, the first [mostCustom] of them; more is
+// how many there are besides.
+func eventsToPlan(listings []chain.Listing, only string) (events []string, more int) {
 	if only != "" {
-		return []string{only}
+		return []string{only}, 0
 	}
 	var custom []string
 	for _, l := range listings {
@@ -181,7 +190,9 @@ func eventsToPlan(listings []chain.Listing, only string) []string {
 		}
 	}
 	slices.Sort(custom)
-	return slices.Concat(mcpEvents, slices.Compact(custom))
+	custom = slices.Compact(custom)
+	shown := min(len(custom), mostCustom)
+	return slices.Concat(mcpEvents, custom[:shown]), len(custom) - shown
 }
 
 // directionOf is the direction in which the gateway meets an event: sampling,

@@ -2,14 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/gateway/chain"
 	"github.com/weir-mcp/weir/internal/wasmtest"
 )
 
@@ -162,4 +165,25 @@ func TestPlanSaysWhatDidNotLoad(t *testing.T) {
 	require.Len(t, p.Warnings, 2)
 	require.Contains(t, p.Warnings[0], "source.wasm on mine is refused: ")
 	require.Contains(t, p.Plans[0].DiscoveryFailures[0].Detail, "does not answer", "each plan by itself, for programs")
+}
+
+// A host elsewhere may list as many custom events as fit into a list: they are
+// neither all planned at start nor all shown.
+func TestEventsToPlanAreBounded(t *testing.T) {
+	var many []string
+	for i := range 200_000 {
+		many = append(many, fmt.Sprintf("acme/%06d", i))
+	}
+	listings := []chain.Listing{{Interceptors: []abi.Descriptor{
+		{Name: "a", Type: abi.Validation, Hooks: abi.OnBoth(many...)}, {Name: "b", Type: abi.Validation, Hooks: abi.OnBoth("tools/call", many[0])},
+	}}}
+	events, more := eventsToPlan(listings, "")
+	require.Equal(t, append(slices.Clone(mcpEvents), many[:mostCustom]...), events)
+	require.Equal(t, len(many)-mostCustom, more)
+	events, more = eventsToPlan(listings, "acme/150000")
+	require.Equal(t, []string{"acme/150000"}, events)
+	require.Zero(t, more)
+	events, more = eventsToPlan(listings[:0], "")
+	require.Equal(t, mcpEvents, events)
+	require.Zero(t, more)
 }

@@ -52,7 +52,8 @@ func (r *readiness) blocked(ctx context.Context) error {
 	listings, _ := r.a.hosts.Listings(ctx)
 	seen := map[string]bool{}
 	var errs []error
-	for _, event := range eventsToPlan(listings, "") {
+	events, _ := eventsToPlan(listings, "")
+	for _, event := range events {
 		for _, phase := range []abi.Phase{abi.Request, abi.Response} {
 			for _, f := range r.a.plan(listings, r.file.Boundary, event, phase).Failures() {
 				text := fmt.Sprintf("host %q: %s: %s", f.Host, f.Reason, f.Detail)

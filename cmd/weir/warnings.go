@@ -18,7 +18,8 @@ func (a *assembly) warnings(listings []chain.Listing, boundary config.Boundary) 
 	var all []string
 	type interceptor struct{ host, name string }
 	seen := map[interceptor]bool{}
-	for _, event := range eventsToPlan(listings, "") {
+	events, _ := eventsToPlan(listings, "")
+	for _, event := range events {
 		for _, phase := range []abi.Phase{abi.Request, abi.Response} {
 			for _, s := range a.plan(listings, boundary, event, phase).Steps() {
 				who := interceptor{s.Host, s.Name}
