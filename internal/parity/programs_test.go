@@ -149,12 +149,21 @@ func denying(t testing.TB, tool string) chain {
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
-// folder builds a guest of this repository and gives a folder with it alone.
+var compiled sync.Map // of package paths whose modules are in weir's cache
+
+// folder builds a guest of this repository and gives a folder with it alone. It
+// has it compiled once, into weir's cache: a governed message waits for modules
+// that are loading, but not for as long as compiling may take on a busy machine.
 func folder(t testing.TB, pkg string) string {
 	t.Helper()
 	dir := t.TempDir()
 	_, err := guestbuild.Copy(t.Context(), "github.com/weir-mcp/weir/"+pkg, filepath.Join(dir, "guest.wasm"))
 	require.NoError(t, err)
+	once, _ := compiled.LoadOrStore(pkg, &sync.Once{})
+	once.(*sync.Once).Do(func() {
+		out, err := exec.Command(weir(t), "list", dir).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
 	return dir
 }
 
