@@ -69,7 +69,7 @@ func (x *exchange) post() {
 	}
 
 	l := &postLane{}
-	a := relay.Arrival{From: relay.Client, Raw: body, At: at, Version: x.r.Header.Get(mirror.VersionHeader), Traceparent: x.r.Header.Get(mirror.TraceHeader), Lane: l}
+	a := relay.Arrival{From: relay.Client, Raw: body, At: at, Version: x.r.Header.Get(mirror.VersionHeader), Traceparent: mirror.Traceparent(x.r.Header), Lane: l}
 	switch {
 	case long != nil:
 		x.scope.session.HandleTooLong(a, long)

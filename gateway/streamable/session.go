@@ -234,7 +234,7 @@ func (s *session) post(w http.ResponseWriter, r *http.Request, m *wire.Message) 
 		s.ask(w, r, m)
 		return
 	}
-	t := taken{incoming: incoming{message: m.Raw}, trace: r.Header.Get(mirror.TraceHeader)}
+	t := taken{incoming: incoming{message: m.Raw}, trace: mirror.Traceparent(r.Header)}
 	switch {
 	case m.Method == methodCancelled:
 		raw, _ := wire.Get(m.Params, "requestId")
@@ -276,7 +276,7 @@ func (s *session) ask(w http.ResponseWriter, r *http.Request, m *wire.Message) {
 		return
 	}
 	stream, conn, ok := s.store.connect(c.stream.id, -1)
-	if !ok || !s.pushTaken(r.Context(), taken{incoming: incoming{message: m.Raw}, trace: r.Header.Get(mirror.TraceHeader)}) {
+	if !ok || !s.pushTaken(r.Context(), taken{incoming: incoming{message: m.Raw}, trace: mirror.Traceparent(r.Header)}) {
 		s.endCall(c.key)
 		s.store.discard(c.stream)
 		refuse(w, http.StatusNotFound, m.ID, codeInvalid, textNoSession)

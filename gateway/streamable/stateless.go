@@ -145,7 +145,7 @@ func (x *exchange) next() (message []byte, over, full bool) {
 
 // serve moves the message, and what comes back.
 func (x *exchange) serve(m *wire.Message, version string) {
-	rest := x.scope.HandleRead(x.r.Context(), relay.Arrival{From: relay.Client, Raw: m.Raw, At: time.Now(), Version: version, Traceparent: x.r.Header.Get(mirror.TraceHeader), Lane: forth{x}}, *m)
+	rest := x.scope.HandleRead(x.r.Context(), relay.Arrival{From: relay.Client, Raw: m.Raw, At: time.Now(), Version: version, Traceparent: mirror.Traceparent(x.r.Header), Lane: forth{x}}, *m)
 	if rest != nil {
 		rest()
 	}

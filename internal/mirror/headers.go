@@ -17,7 +17,6 @@ const (
 	VersionHeader     = "Mcp-Protocol-Version"
 	SessionHeader     = "Mcp-Session-Id"
 	LastEventIDHeader = "Last-Event-Id"
-	TraceHeader       = "Traceparent"
 )
 
 // CodeMismatch is the JSON-RPC code for headers that contradict the body, or
