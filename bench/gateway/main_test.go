@@ -41,7 +41,7 @@ func TestEverythingIsMeasured(t *testing.T) {
 	needCompilers(t)
 	var out bytes.Buffer
 	require.NoError(t, measure(t.Context(), &out, "..", size{rounds: 1, turn: time.Millisecond, pairs: pairNames, loads: []string{load1K, loadList}, rows: regexp.MustCompile("")}))
-	for _, want := range []string{"stdio → stdio", "HTTP → HTTP", "stdio → HTTP", "HTTP → stdio", rowDirect, rowLines, rowReverse, rowWeir, rowOne, rowThree, rowTyped, "within 1.5x of", "list of 10,000 tools"} {
+	for _, want := range []string{"stdio → stdio", "HTTP → HTTP", "stdio → HTTP", "HTTP → stdio", rowDirect, rowLines, rowReverse, rowWeir, rowOne, rowThree, rowSDK, rowTyped, "within 1.5x of", "list of 10,000 tools"} {
 		require.Contains(t, out.String(), want)
 	}
 	require.NotContains(t, out.String(), "–")

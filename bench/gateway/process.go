@@ -21,7 +21,7 @@ type bench struct {
 	// self is this program and weir the one that is measured.
 	self, weir string
 	env        []string
-	// modules are the folders of the three modules, by the names of their hosts.
+	// modules are the folders of the modules, by the names of their hosts.
 	modules map[string]string
 	// httpBackend is the URL of the backend that all rows over HTTP share.
 	httpBackend string
@@ -57,8 +57,7 @@ func (b *bench) prepare(dir string) (err error) {
 			return fmt.Errorf("building weir: %w\n%s", err, out)
 		}
 	}
-	names := []string{guests.GoSDK, guests.Rust, guests.C}
-	built, err := guests.Build(b.ctx, dir, names...)
+	built, err := guests.Build(b.ctx, dir, guests.GoSDK, guests.GoBytes, guests.Rust, guests.C)
 	if err != nil {
 		return err
 	}
@@ -76,9 +75,9 @@ func (b *bench) prepare(dir string) (err error) {
 	return err
 }
 
-// hosts are the hosts of the three modules. They all bear the same name, and so
-// cannot be in one folder.
-var hosts = []string{"go", "rust", "c"}
+// hosts are the hosts of the modules, in the order in which these are built. They
+// all bear the same name, and so cannot be in one folder.
+var hosts = []string{"sdk", "go", "rust", "c"}
 
 func (b *bench) atEnd(f func()) { b.ends = append(b.ends, f) }
 

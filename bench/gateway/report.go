@@ -149,9 +149,17 @@ func (r *report) aims() {
 		{httpToHTTP, rowWeir, rowReverse, load1M, 1.2, true},
 		{httpToHTTP, rowWeir, rowReverse, loadList, 1.3, false},
 		{stdioToStdio, rowThree, rowTyped, load1K, 1, false},
+		{stdioToStdio, rowThree, rowTyped, load1K, 1, true},
+		{stdioToStdio, rowSDK, rowTyped, load1K, 1, false},
 		{httpToHTTP, rowThree, rowTyped, load1K, 1, false},
+		{httpToHTTP, rowThree, rowTyped, load1K, 1, true},
+		{httpToHTTP, rowSDK, rowTyped, load1K, 1, false},
 		{stdioToHTTP, rowThree, rowTyped, load1K, 1, false},
+		{stdioToHTTP, rowThree, rowTyped, load1K, 1, true},
+		{stdioToHTTP, rowSDK, rowTyped, load1K, 1, false},
 		{httpToStdio, rowThree, rowTyped, load1K, 1, false},
+		{httpToStdio, rowThree, rowTyped, load1K, 1, true},
+		{httpToStdio, rowSDK, rowTyped, load1K, 1, false},
 	} {
 		c, than := r.find(a.pair, a.row, a.load), r.find(a.pair, a.than, a.load)
 		if c == nil || than == nil {
@@ -165,7 +173,7 @@ func (r *report) aims() {
 		if here > a.most {
 			verdict = "**missed**"
 		}
-		r.row(fmt.Sprintf("%s, %s, %s: %s within %gx of %s", pairTitles[a.pair], loadTitles[a.load], strings.Trim(a.row, "*"), what, a.most, a.than),
+		r.row(fmt.Sprintf("%s, %s, %s: %s within %gx of %s", pairTitles[a.pair], loadTitles[a.load], strings.ReplaceAll(a.row, "*", ""), what, a.most, a.than),
 			number(here)+"x, "+verdict)
 	}
 }
