@@ -181,8 +181,8 @@ func (r *run) sendLocked(to *peer, message []byte) {
 }
 
 // watch gives peers up that have not taken a message for too long, until it is
-// stopped. It looks now and then: a timer for each write would wake a thread for
-// each, which is most of what a small message costs.
+// stopped. It looks now and then, so that no timer is started and stopped with
+// each message.
 func (r *run) watch() (stop func()) {
 	every := time.NewTicker(max(r.Stall/stallLooks, time.Millisecond))
 	over := make(chan struct{})
