@@ -36,9 +36,10 @@ type LineReader struct {
 
 const (
 	// firstBuffer serves the common small message. It doubles while a line does
-	// not fit, or becomes as large as the line before at once: new memory costs
-	// more than copying. Lines from a quarter of usualBuffer on that fill half of the
-	// buffer take it with them, and the next one is as large, up to largeBuffer.
+	// not fit, or becomes as large as the line before at once, so that
+	// large lines in a row are not copied from buffer to buffer. Lines from a quarter
+	// of usualBuffer on that fill half of the buffer take it with them, and the next
+	// one is as large, up to largeBuffer.
 	firstBuffer = 4 << 10
 	usualBuffer = 64 << 10
 	largeBuffer = 256 << 10
