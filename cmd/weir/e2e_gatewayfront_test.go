@@ -217,3 +217,31 @@ func TestGatewayDrains(t *testing.T) {
 	g.end()
 	require.Zero(t, g.code)
 }
+
+// What is missing is for those only whom the door before the admin address lets in;
+// a probe of anybody's gets the status.
+func TestReadinessTellsOperatorsAlone(t *testing.T) {
+	t.Parallel()
+	nobody := "http://" + freeAddress(t) + "/mcp"
+	get := func(url string, headers ...string) httpAnswer {
+		return exchange(t, http.DefaultClient, http.MethodGet, url, "", headers...)
+	}
+	t.Run("on the loopback, not by another name or from a page", func(t *testing.T) {
+		g := pairs[3].start(t, "listen: {admin: 127.0.0.1:0}\n", nil, nobody)
+		operators := "http://" + found(t, g, operatorsAt)
+		require.Contains(t, get(operators+"/readyz").body, "cannot be reached")
+		for _, header := range []string{"Host: evil.example", "Origin: http://evil.example"} {
+			answer := get(operators+"/readyz", header)
+			require.Equal(t, 503, answer.status)
+			require.Equal(t, "not ready\n", answer.body)
+		}
+	})
+	t.Run("from other machines, with a token", func(t *testing.T) {
+		g := pairs[3].start(t, strings.Replace(twoTokens, "admin: 127.0.0.1:0", "admin: 0.0.0.0:0", 1), tokensEnv, nobody)
+		_, port, _ := strings.Cut(found(t, g, operatorsAt), "]:")
+		operators := "http://127.0.0.1:" + port
+		require.Equal(t, "not ready\n", get(operators+"/readyz").body)
+		require.Equal(t, "not ready\n", get(operators+"/readyz", "Authorization: Bearer guessed").body)
+		require.Contains(t, get(operators+"/readyz", asAnn).body, "cannot be reached")
+	})
+}

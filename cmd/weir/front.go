@@ -110,8 +110,8 @@ type view struct {
 func (f *front) serveCallers(ctx context.Context, handler http.Handler, v view) error {
 	mux := http.NewServeMux()
 	mux.Handle("/", f.door.Guard(handler))
-	mux.Handle("GET /healthz", health(ctx, nil, false))
-	mux.Handle("GET /readyz", health(ctx, v.ready, false))
+	mux.Handle("GET /healthz", health(ctx, nil, nobody))
+	mux.Handle("GET /readyz", health(ctx, v.ready, nobody))
 	return door.Serve(ctx, f.listener, mux, door.ServeOptions{TLS: f.tls, Drain: drainTime, Logger: f.log})
 }
 
@@ -122,8 +122,8 @@ func (f *front) serveOperators(ctx context.Context, v view) (stop func()) {
 		return func() {}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /healthz", health(ctx, nil, true))
-	mux.Handle("GET /readyz", health(ctx, v.ready, true))
+	mux.Handle("GET /healthz", health(ctx, nil, nobody))
+	mux.Handle("GET /readyz", health(ctx, v.ready, f.adminDoor.Admits)) // a probe without a token gets the status
 	if v.metrics != nil {
 		mux.Handle("GET /metrics", f.adminDoor.Guard(v.metrics))
 	}
@@ -143,8 +143,8 @@ func (f *front) serveOperators(ctx context.Context, v view) (stop func()) {
 }
 
 // health answers 200, or 503 while something is missing or the command ends.
-// What is missing is for operators only.
-func health(running context.Context, missing func(context.Context) error, details bool) http.Handler {
+// What is missing is told to those for whom informed is true.
+func health(running context.Context, missing func(context.Context) error, informed func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		var err error
@@ -158,13 +158,15 @@ func health(running context.Context, missing func(context.Context) error, detail
 		switch {
 		case err == nil:
 			_, _ = io.WriteString(w, "ok\n")
-		case details:
+		case informed(r):
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		default:
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 		}
 	})
 }
+
+func nobody(*http.Request) bool { return false }
 
 // turnAway words what the door refuses as MCP clients read it.
 func turnAway(w http.ResponseWriter, r *http.Request, status int) {

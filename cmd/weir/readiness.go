@@ -17,7 +17,8 @@ import (
 )
 
 // readiness says what a gateway still waits for. Anybody may ask, so it looks
-// once a second at most.
+// once a second at most, one look at a time, and who asks meanwhile is told what
+// was seen last.
 type readiness struct {
 	a    *assembly
 	file *config.File
@@ -25,7 +26,11 @@ type readiness struct {
 	mu    sync.Mutex
 	at    time.Time
 	known error
+	look  chan struct{} // closed when the look that is under way is done; nil for none
 }
+
+// errUnseen is what is known before the first look.
+var errUnseen = errors.New("it is not known yet what is missing")
 
 const (
 	lookEvery = time.Second
@@ -35,15 +40,38 @@ const (
 // missing is nil when hosts, required interceptors and the backend are there.
 func (r *readiness) missing(ctx context.Context) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.at) < lookEvery {
+	look := r.look
+	switch {
+	case !r.at.IsZero() && (look != nil || time.Since(r.at) < lookEvery):
+		defer r.mu.Unlock()
 		return r.known
+	case look == nil:
+		look = make(chan struct{})
+		r.look = look
+		go r.see(look)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookFor)
-	defer cancel()
-	r.known = masked(r.a.mask, errors.Join(r.blocked(ctx), reachable(ctx, r.file.Backend)))
-	r.at = time.Now()
+	r.mu.Unlock()
+	select {
+	case <-look:
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at.IsZero() {
+		return errUnseen
+	}
 	return r.known
+}
+
+// see looks, for nobody in particular: who asked may be gone before it has seen.
+func (r *readiness) see(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
+	defer cancel()
+	known := masked(r.a.mask, errors.Join(r.blocked(ctx), reachable(ctx, r.file.Backend)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known, r.at, r.look = known, time.Now(), nil
+	close(done)
 }
 
 // blocked says which hosts and required interceptors are missing, so that

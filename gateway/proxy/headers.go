@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/weir-mcp/weir/gateway/relay"
@@ -33,17 +34,25 @@ func withoutHops(h http.Header) http.Header {
 	if c == nil {
 		c = http.Header{}
 	}
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			if name = textproto.TrimString(name); name != "" {
-				c.Del(name)
-			}
-		}
+	for _, name := range hops(h) {
+		delete(c, name)
 	}
 	for _, name := range hopByHop {
 		delete(c, name)
 	}
 	return c
+}
+
+// hops are the headers that the header Connection names, in canonical form.
+func hops(h http.Header) (names []string) {
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				names = append(names, textproto.CanonicalMIMEHeaderKey(name))
+			}
+		}
+	}
+	return names
 }
 
 func dropDigests(h http.Header) {
@@ -58,6 +67,12 @@ func unreadable(h http.Header) (string, int) {
 	for _, name := range single {
 		if len(h[textproto.CanonicalMIMEHeaderKey(name)]) > 1 {
 			return "a header that must stand alone stands there twice", http.StatusBadRequest
+		}
+	}
+	for _, name := range hops(h) {
+		// It would be read here and be gone for the backend.
+		if slices.Contains(single, name) || strings.HasPrefix(name, mirror.ParamPrefix) {
+			return "the header Connection names one that is about the message", http.StatusBadRequest
 		}
 	}
 	if !identity(h) {

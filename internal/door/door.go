@@ -106,6 +106,20 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 	})
 }
 
+// Admits says whether a request would be let in as far as it is about who makes
+// it: for what everybody may ask and not everybody is told alike. It takes no place
+// and counts towards no bound.
+func (d *Door) Admits(r *http.Request) bool {
+	if !AdmitsPage(r) {
+		return false
+	}
+	if d.o.Authenticator == nil {
+		return true
+	}
+	_, ok := d.o.Authenticator.Authenticate(r)
+	return ok
+}
+
 // address is where a caller comes from, without the port.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -53,38 +53,38 @@ func tokens(t *testing.T) *Tokens {
 }
 
 func TestGuard_whoComesIn(t *testing.T) {
-	open := New(Options{}).Guard(told)
-	locked := New(Options{Authenticator: tokens(t), Known: known}).Guard(told)
+	open := New(Options{})
+	locked := New(Options{Authenticator: tokens(t), Known: known})
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8414}
 	public := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8414}
 	for _, c := range []struct {
-		name    string
-		handler http.Handler
-		local   net.Addr
-		host    string
-		header  map[string]string
-		status  int
-		body    string
+		name   string
+		door   *Door
+		local  net.Addr
+		host   string
+		header map[string]string
+		status int
+		body   string
 	}{
-		{name: "a program", handler: open, status: 200, body: "||"},
-		{name: "with credentials of the backend's", handler: open, header: map[string]string{"Authorization": "Basic x"}, status: 200, body: "|Basic x|"},
-		{name: "a page of the same origin", handler: open, header: map[string]string{"Origin": "http://127.0.0.1:8414", "Sec-Fetch-Site": "same-origin"}, status: 200, body: "||"},
-		{name: "a page of another origin", handler: open, header: map[string]string{"Origin": "http://evil.example"}, status: 403},
-		{name: "a page of another port", handler: open, header: map[string]string{"Origin": "http://127.0.0.1:80"}, status: 403},
-		{name: "a page without an origin", handler: open, header: map[string]string{"Origin": "null"}, status: 403},
-		{name: "a page that does not say", handler: open, header: map[string]string{"Sec-Fetch-Site": "cross-site"}, status: 403},
-		{name: "a page of a sister", handler: open, header: map[string]string{"Sec-Fetch-Site": "same-site"}, status: 403},
-		{name: "by a name that was bent here", handler: open, host: "evil.example:8414", status: 403},
-		{name: "by the loopback's name", handler: open, host: "LocalHost:8414", status: 200, body: "||"},
-		{name: "by the loopback's other address", handler: open, host: "[::1]:8414", status: 200, body: "||"},
-		{name: "by its own name", handler: open, local: public, host: "gw.example", status: 200, body: "||"},
-		{name: "a known caller", handler: locked, header: map[string]string{"Authorization": "Bearer s3cret"}, status: 200, body: "service:ci||"},
-		{name: "another known caller", handler: locked, header: map[string]string{"Authorization": "bearer  other "}, status: 200, body: "service:ops||"},
-		{name: "nobody", handler: locked, status: 401},
-		{name: "somebody else", handler: locked, header: map[string]string{"Authorization": "Bearer s3cre"}, status: 401},
-		{name: "nobody with an empty token", handler: locked, header: map[string]string{"Authorization": "Bearer "}, status: 401},
-		{name: "by another scheme", handler: locked, header: map[string]string{"Authorization": "Basic s3cret"}, status: 401},
-		{name: "a page with a token", handler: locked, header: map[string]string{"Authorization": "Bearer s3cret", "Origin": "http://evil.example"}, status: 403},
+		{name: "a program", door: open, status: 200, body: "||"},
+		{name: "with credentials of the backend's", door: open, header: map[string]string{"Authorization": "Basic x"}, status: 200, body: "|Basic x|"},
+		{name: "a page of the same origin", door: open, header: map[string]string{"Origin": "http://127.0.0.1:8414", "Sec-Fetch-Site": "same-origin"}, status: 200, body: "||"},
+		{name: "a page of another origin", door: open, header: map[string]string{"Origin": "http://evil.example"}, status: 403},
+		{name: "a page of another port", door: open, header: map[string]string{"Origin": "http://127.0.0.1:80"}, status: 403},
+		{name: "a page without an origin", door: open, header: map[string]string{"Origin": "null"}, status: 403},
+		{name: "a page that does not say", door: open, header: map[string]string{"Sec-Fetch-Site": "cross-site"}, status: 403},
+		{name: "a page of a sister", door: open, header: map[string]string{"Sec-Fetch-Site": "same-site"}, status: 403},
+		{name: "by a name that was bent here", door: open, host: "evil.example:8414", status: 403},
+		{name: "by the loopback's name", door: open, host: "LocalHost:8414", status: 200, body: "||"},
+		{name: "by the loopback's other address", door: open, host: "[::1]:8414", status: 200, body: "||"},
+		{name: "by its own name", door: open, local: public, host: "gw.example", status: 200, body: "||"},
+		{name: "a known caller", door: locked, header: map[string]string{"Authorization": "Bearer s3cret"}, status: 200, body: "service:ci||"},
+		{name: "another known caller", door: locked, header: map[string]string{"Authorization": "bearer  other "}, status: 200, body: "service:ops||"},
+		{name: "nobody", door: locked, status: 401},
+		{name: "somebody else", door: locked, header: map[string]string{"Authorization": "Bearer s3cre"}, status: 401},
+		{name: "nobody with an empty token", door: locked, header: map[string]string{"Authorization": "Bearer "}, status: 401},
+		{name: "by another scheme", door: locked, header: map[string]string{"Authorization": "Basic s3cret"}, status: 401},
+		{name: "a page with a token", door: locked, header: map[string]string{"Authorization": "Bearer s3cret", "Origin": "http://evil.example"}, status: 403},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
 			t.Run(c.name+" "+method, func(t *testing.T) {
@@ -101,8 +101,9 @@ func TestGuard_whoComesIn(t *testing.T) {
 				for name, value := range c.header {
 					r.Header.Set(name, value)
 				}
+				require.Equal(t, c.status == 200, c.door.Admits(r))
 				w := httptest.NewRecorder()
-				c.handler.ServeHTTP(w, r)
+				c.door.Guard(told).ServeHTTP(w, r)
 				require.Equal(t, c.status, w.Code, w.Body)
 				if c.status == 200 {
 					require.Equal(t, c.body, w.Body.String())
@@ -115,7 +116,7 @@ func TestGuard_whoComesIn(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	r.Header["Authorization"] = []string{"Bearer s3cret", "Bearer wrong"}
 	w := httptest.NewRecorder()
-	locked.ServeHTTP(w, r)
+	locked.Guard(told).ServeHTTP(w, r)
 	require.Equal(t, 401, w.Code, "two headers: which of them would count somewhere else?")
 }
 
