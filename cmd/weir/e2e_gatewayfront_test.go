@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"net"
 	"net/http"
 	"os"
@@ -244,4 +245,38 @@ func TestReadinessTellsOperatorsAlone(t *testing.T) {
 		require.Equal(t, "not ready\n", get(operators+"/readyz", "Authorization: Bearer guessed").body)
 		require.Contains(t, get(operators+"/readyz", asAnn).body, "cannot be reached")
 	})
+}
+
+// A client that listens by a POST (2026-07-28) is not waited for.
+func TestGatewayDoesNotWaitForThoseWhoListen(t *testing.T) {
+	t.Parallel()
+	for _, p := range pairs {
+		if !p.frontHTTP {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			backend := everythingServer(t)
+			if p.behindHTTP {
+				backend = everythingOverHTTP(t)
+			}
+			g := p.start(t, "", nil, backend)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, found(t, g, servesAt),
+				strings.NewReader(rpc(1, "subscriptions/listen", `{"notifications":{"toolsListChanged":true},`+callerMeta+`}`)))
+			require.NoError(t, err)
+			for _, h := range append(rawHTTP, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen") {
+				name, value, _ := strings.Cut(h, ": ")
+				r.Header.Set(name, value)
+			}
+			res, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer res.Body.Close()
+			first, err := bufio.NewReader(res.Body).ReadString('\n')
+			require.NoError(t, err)
+			require.NotEmpty(t, first, "it listens")
+			g.signal(syscall.SIGTERM)
+			g.end()
+			require.Zero(t, g.code, g.errs)
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 
 func newGateway(std streams) *cobra.Command {
 	var flags chainFlags
-	var backend, http string
+	var backend, address string
 	cmd := &cobra.Command{
 		Use:   "gateway [flags] [-- COMMAND ARG…]",
 		Short: "Stand in front of an MCP server and govern what passes",
@@ -38,7 +39,7 @@ func newGateway(std streams) *cobra.Command {
 			if len(before) > 0 {
 				return usagef("%s does not take %q; the backend's command goes after --, such as -- %[2]s", cmd.CommandPath(), before[0])
 			}
-			file, err := flags.load(config.Flags{Command: command, Backend: given(cmd, "backend", &backend), HTTP: given(cmd, "http", &http)})
+			file, err := flags.load(config.Flags{Command: command, Backend: given(cmd, "backend", &backend), HTTP: given(cmd, "http", &address)})
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func newGateway(std streams) *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&backend, "backend", "", "the URL of the backend, in place of a command")
-	cmd.Flags().StringVar(&http, "http", "", "serve clients over streamable HTTP at http://ADDR/mcp instead of stdio")
+	cmd.Flags().StringVar(&address, "http", "", "serve clients over streamable HTTP at http://ADDR/mcp instead of stdio")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help. A backend's command and its own flags go after --", err, cmd.CommandPath())
 	})
@@ -134,10 +135,26 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 	}
 	served.Store(&stand)
 	log.Info("serving", "at", f.endpoint(), "backend", file.Backend.String())
-	err = f.serveCallers(ctx, routes(log, stand, exposed, file), seen)
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	return masked(a.mask, errors.Join(err, stand.Shutdown(drain)))
+	return masked(a.mask, serveClients(ctx, f, stand, routes(log, stand, exposed, file), seen))
+}
+
+// serveClients serves handler, behind which stand is, until ctx ends, then lets
+// what runs finish.
+func serveClients(ctx context.Context, f *front, stand endpoint, handler http.Handler, v view) error {
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan error, 1)
+	go func() {
+		// Together with the HTTP server, which waits for every POST: only the
+		// endpoint knows which of them are there to listen, and ends those.
+		<-serving.Done()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		ended <- stand.Shutdown(drain)
+	}()
+	err := f.serveCallers(serving, handler, v)
+	end()
+	return errors.Join(err, <-ended)
 }
 
 // idleHeap is memory that nobody touches, so that the system does not provide it.
