@@ -195,6 +195,8 @@ func TestRate(t *testing.T) {
 		r.allows(strconv.Itoa(i), now)
 	}
 	require.LessOrEqual(t, len(r.buckets), mostCallers+1, "bounded, whoever comes")
+	r.allows("stranger", now.Add(999*time.Millisecond))
+	require.Equal(t, now, r.forgot, "looking through all of them is not for every stranger")
 	later := now.Add(time.Minute)
 	require.True(t, r.allows("new", later))
 	require.Less(t, len(r.buckets), 10, "who has not come for a second is forgotten")

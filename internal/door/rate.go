@@ -12,6 +12,7 @@ type rate struct {
 	perSecond float64
 	mu        sync.Mutex
 	buckets   map[string]*bucket
+	forgot    time.Time // when it was last looked for those to forget
 }
 
 type bucket struct {
@@ -39,8 +40,11 @@ func (r *rate) allows(caller string, now time.Time) bool {
 	defer r.mu.Unlock()
 	b := r.buckets[caller]
 	if b == nil {
-		if len(r.buckets) >= mostCallers {
+		if len(r.buckets) >= mostCallers && now.Sub(r.forgot) >= time.Second {
+			// No more often: every request of a stranger would go through all of them,
+			// while the others wait.
 			r.forget(now)
+			r.forgot = now
 		}
 		if len(r.buckets) >= mostCallers {
 			caller = ""
