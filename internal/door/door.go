@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/weir-mcp/weir/abi"
@@ -120,13 +120,19 @@ func (d *Door) Admits(r *http.Request) bool {
 	return ok
 }
 
-// address is where a caller comes from, without the port.
+// address is where a caller comes from, without the port. Of IPv6 it is the network
+// of 64 bits, all of which one machine may have.
 func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	return host
+	addr := at.Addr().Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	network, _ := addr.Prefix(64)
+	return network.String()
 }
 
 // enter takes a place.

@@ -120,6 +120,19 @@ func TestGuard_whoComesIn(t *testing.T) {
 	require.Equal(t, 401, w.Code, "two headers: which of them would count somewhere else?")
 }
 
+func TestAddress(t *testing.T) {
+	for from, want := range map[string]string{
+		"192.0.2.7:1234":          "192.0.2.7",
+		"[::ffff:192.0.2.7]:1234": "192.0.2.7",
+		"[2001:db8:1:2:3::4]:1":   "2001:db8:1:2::/64",
+		"[2001:db8:1:2::]:2":      "2001:db8:1:2::/64",
+		"[fe80::1%eth0]:1":        "fe80::/64",
+		"@":                       "@",
+	} {
+		require.Equal(t, want, address(&http.Request{RemoteAddr: from}), from)
+	}
+}
+
 func TestNewTokens_refuses(t *testing.T) {
 	for _, c := range []struct {
 		tokens []Token
