@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/weir-mcp/weir/gateway/relay"
 	"github.com/weir-mcp/weir/internal/mirror"
@@ -189,8 +191,17 @@ func mayAnswer(body []byte, m *wire.Message, err error) bool {
 		return !found
 	}) != nil {
 		// No object. Text that begins like one might be read by someone lenient.
-		start := bytes.TrimLeft(body, " \t\r\n")
-		return len(start) > 0 && (start[0] == '{' || start[0] == '[')
+		return beginsLikeMessage(body)
 	}
 	return found
+}
+
+// beginsLikeMessage says that the first thing to be seen in a text opens an object
+// or an array. What cannot be seen, some readers pass over where JSON does not
+// allow it: byte order marks, the halves of UTF-16, all sorts of spaces.
+func beginsLikeMessage(text []byte) bool {
+	text = bytes.TrimLeftFunc(text, func(r rune) bool {
+		return r == utf8.RuneError || r == '\uFEFF' || unicode.IsSpace(r) || unicode.In(r, unicode.C)
+	})
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }

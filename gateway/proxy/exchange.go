@@ -300,7 +300,7 @@ func (x *exchange) send(out *relay.Outgoing, m *wire.Message) {
 	if !bytes.Equal(out.Message, m.Raw) {
 		dropDigests(req.Header)
 	}
-	res, err := x.p.o.Transport.RoundTrip(req)
+	res, err := x.p.roundTrip(req)
 	if err != nil {
 		x.unreachable(out.Ticket, err)
 		return

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -95,9 +96,12 @@ func identity(h http.Header) bool {
 }
 
 // mediaType gives the type of a body, empty when there is none. It is false when
-// the type cannot be read, or names another encoding than UTF-8: then somebody
-// else would read another message.
+// the type cannot be read, stands there twice, or names another encoding than
+// UTF-8: then somebody else would read another message.
 func mediaType(h http.Header) (string, bool) {
+	if len(h["Content-Type"]) > 1 {
+		return "", false
+	}
 	v := h.Get("Content-Type")
 	if v == "" || v == typeJSON || v == typeSSE {
 		return v, true
@@ -152,6 +156,18 @@ func (p *Proxy) request(ctx context.Context, method string, to *url.URL, h http.
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	return req
+}
+
+// roundTrip makes a request to the backend. A status that is none, or that makes
+// the connection one of another protocol, which nobody has asked for, is an error:
+// it cannot be passed on.
+func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
+	res, err := p.o.Transport.RoundTrip(req)
+	if err == nil && (res.StatusCode < http.StatusOK || res.StatusCode > 999) {
+		res.Body.Close()
+		return nil, fmt.Errorf("the backend answers with the status %d", res.StatusCode)
+	}
+	return res, err
 }
 
 // ownMessage takes away what the client said about its own message.

@@ -42,7 +42,7 @@ func (x *exchange) listen() {
 			x.scope.trails.leave(tr)
 		}
 	}()
-	res, err := x.p.o.Transport.RoundTrip(x.outbound(x.ctx, http.MethodGet, nil))
+	res, err := x.p.roundTrip(x.outbound(x.ctx, http.MethodGet, nil))
 	if err != nil {
 		if x.ctx.Err() == nil {
 			x.p.trouble("the backend does not answer", "error", err)
@@ -108,7 +108,7 @@ func (x *exchange) options() {
 
 // plain makes a request without a message.
 func (x *exchange) plain(req *http.Request) (*http.Response, bool) {
-	res, err := x.p.o.Transport.RoundTrip(req)
+	res, err := x.p.roundTrip(req)
 	switch {
 	case err != nil:
 		if x.ctx.Err() == nil {

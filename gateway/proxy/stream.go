@@ -156,11 +156,10 @@ func (s *stream) read(body io.Reader) error {
 // bare says that there is no message in the event: a comment, an id or retry
 // field alone, or an event of another name whose data nobody takes for a message.
 func (l *slot) bare() bool {
-	data := bytes.TrimLeft(l.event.Data, " \t\r\n")
-	if len(data) == 0 {
+	if len(bytes.TrimLeft(l.event.Data, " \t\r\n")) == 0 {
 		return true
 	}
-	return l.event.Name != "" && l.event.Name != "message" && data[0] != '{' && data[0] != '['
+	return l.event.Name != "" && l.event.Name != "message" && !beginsLikeMessage(l.event.Data)
 }
 
 // push gives the event its place, once there is room. It is false when nothing is
@@ -271,7 +270,7 @@ const replyTimeout = 10 * time.Second
 func (x *exchange) tell(ctx context.Context, message []byte) {
 	req := x.outbound(ctx, http.MethodPost, message)
 	ownMessage(req.Header)
-	res, err := x.p.o.Transport.RoundTrip(req)
+	res, err := x.p.roundTrip(req)
 	if err != nil {
 		x.p.trouble("the backend does not take an error for a request of its own", "error", err)
 		return
@@ -292,7 +291,7 @@ func (s *stream) again(broken error) error {
 	req.Header.Del("Content-Type")
 	req.Header.Set("Accept", typeSSE)
 	req.Header.Set(mirror.LastEventIDHeader, s.last)
-	res, err := s.x.p.o.Transport.RoundTrip(req)
+	res, err := s.x.p.roundTrip(req)
 	if err != nil {
 		return broken
 	}
