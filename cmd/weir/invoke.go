@@ -68,6 +68,8 @@ func invocation(std streams, name, event, phase, payload, conf string, timeout t
 		return inv, err
 	}
 	switch {
+	case phase == "":
+		return inv, usagef("--phase is missing; it is request or response")
 	case !inv.Phase.Valid():
 		return inv, usagef("--phase %q is neither request nor response", phase)
 	case timeout < 0:

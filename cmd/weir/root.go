@@ -53,6 +53,9 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 // checkEvent refuses what is no event, and warns of one that MCP does not
 // define although it looks like it: nobody may hook it, and nothing would tell.
 func checkEvent(std streams, event string) error {
+	if event == "" {
+		return usagef("--event is missing; name an event, such as tools/call")
+	}
 	if !abi.IsEvent(event) {
 		return usagef("--event %q is not an event; name one, such as tools/call", event)
 	}

@@ -30,7 +30,7 @@ func HTTP(name string, e Endpoint, o Options) *Host {
 		own.MaxIdleConnsPerHost = 32
 		transport, idle = own, own.CloseIdleConnections
 	}
-	r := newRemote(h, o, "see that an interceptor server answers at its url; weir list URL shows what it offers")
+	r := newRemote(h, o, "see that an interceptor server answers at its url, and that the headers of its entry carry the token it asks for, if any")
 	r.dial = func(ctx context.Context) (*connection, error) {
 		life, end := context.WithCancel(context.Background())
 		trip := &roundTripper{base: transport, headers: e.Headers, life: life, gone: make(chan struct{}, 1), doubt: h.doubt}

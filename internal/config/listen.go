@@ -159,6 +159,10 @@ func (l *loader) token(f field) (t Token, nameAt position) {
 				l.fail(v.value.at, fmt.Sprintf("%q is not the name of an environment variable", name), "use letters, digits and _")
 				return
 			}
+			if _, ok := l.lookup(name); !ok {
+				l.fail(v.value.at, fmt.Sprintf("the environment variable %s is not set", name), "set it to the token")
+				return
+			}
 			value := l.expand(v.value.at, "${"+name+"}")
 			if value == "" && l.clean(v.value.at) {
 				l.fail(v.value.at, fmt.Sprintf("the environment variable %s is empty", name), "set it to the token")

@@ -68,7 +68,7 @@ var documents = []struct {
 	{name: "a token from nowhere", text: v1 + "listen: {auth: {tokens: [{name: a}]}}\n", want: "has 0 of env and file; give it exactly one"},
 	{name: "a token from two places", text: v1 + "listen: {auth: {tokens: [{name: a, env: TOKEN, file: f}]}}\n", want: "has 2 of env and file"},
 	{name: "a token in the file", text: v1 + "listen: {auth: {tokens: [{name: a, token: abc}]}}\n", want: `there is no key "listen.auth.tokens[0].token"`},
-	{name: "a token that is not set", text: v1 + "listen: {auth: {tokens: [{name: a, env: NONE}]}}\n", want: "the environment variable NONE is not set", beyond: true},
+	{name: "a token that is not set", text: v1 + "listen: {auth: {tokens: [{name: a, env: NONE}]}}\n", want: "the environment variable NONE is not set; set it to the token", beyond: true},
 	{name: "a token that is empty", text: v1 + "listen: {auth: {tokens: [{name: a, env: EMPTY}]}}\n", want: "the environment variable EMPTY is empty", beyond: true},
 	{name: "two tokens of a name", text: v1 + "listen: {auth: {tokens: [{name: a, env: TOKEN}, {name: a, env: T}]}}\n", want: `another token is called "a"`, beyond: true},
 	{name: "a certificate without a key", text: v1 + "listen: {tls: {cert: c.pem}}\n", want: "listen.tls needs both cert and key"},
