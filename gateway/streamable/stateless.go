@@ -3,6 +3,7 @@ package streamable
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ func (f *Front) stateless(w http.ResponseWriter, r *http.Request, m *wire.Messag
 		refuse(w, http.StatusBadRequest, answerable(m.Kind, m.ID), mirror.CodeMismatch, problem)
 		return
 	}
+	if twoTokens(m.Params) {
+		refuse(w, http.StatusBadRequest, answerable(m.Kind, m.ID), wire.CodeInvalid, textTwoTokens)
+		return
+	}
 	if !f.enter() {
 		refuseForNow(w, time.Second, m.ID, textClosing)
 		return
@@ -56,6 +61,35 @@ func (f *Front) stateless(w http.ResponseWriter, r *http.Request, m *wire.Messag
 	defer x.scope.Close()
 	defer x.out.end()
 	x.serve(m, version)
+}
+
+const textTwoTokens = "the progress token is ambiguous"
+
+// twoTokens says that a backend might read another progress token in the params
+// than the one that is minted anew: it would belong to the request of somebody else
+// who shares the backend.
+func twoTokens(params []byte) bool {
+	if params == nil {
+		return false
+	}
+	variant, tokens := false, 0
+	_ = wire.Members(params, func(name string, _, meta []byte) bool {
+		if !strings.EqualFold(name, "_meta") {
+			return true
+		}
+		variant = variant || name != "_meta"
+		if len(meta) > 0 && meta[0] == '{' {
+			_ = wire.Members(meta, func(name string, _, _ []byte) bool {
+				if strings.EqualFold(name, "progressToken") {
+					tokens++
+					variant = variant || name != "progressToken"
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return tokens > 1 || tokens > 0 && variant
 }
 
 // exchange is one request of the stateless era, with all that the backend sends
