@@ -11,13 +11,14 @@
 //   - has no bearer token or a wrong one, where there are tokens: 401;
 //   - comes too often for its caller, or when too many are served: 429, 503.
 //
-// A body that takes too long to come, and a caller that does not read, end the
-// connection. How large a body may be is the handler's to say, since it reads.
+// A caller that does not read ends the connection. How large a body may be is the
+// handler's to say, since it reads.
 //
 // Behind it a request has its caller in its context, if [Options.Known] puts it
 // there, and no Authorization header any more, where there are tokens (config.md).
 //
-// [Serve] runs an http.Server with bounds on headers and idle connections, and
+// [Serve] runs an http.Server with bounds on headers, idle connections and the time
+// that a body takes to come, whether anybody wants it or not, and
 // drains it: streams that only wait end at once, what runs may finish.
 // [Certificate] follows a certificate that is renewed on disk.
 //

@@ -2,7 +2,6 @@ package door
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -62,9 +61,6 @@ func New(o Options) *Door {
 	return d
 }
 
-// bodyTime is how long a caller may take to send a body.
-const bodyTime = 30 * time.Second
-
 // Guard puts the door before a handler.
 func (d *Door) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +97,6 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 		defer leave()
 		r, stop := whileOpen(r)
 		defer stop()
-		hurry(w, r)
 		next.ServeHTTP(&timedWriter{w, http.NewResponseController(w)}, r)
 	})
 }
@@ -150,33 +145,6 @@ func (d *Door) enter(r *http.Request) (leave func(), ok bool) {
 	default:
 		return nil, false
 	}
-}
-
-// hurry bounds the time that a body takes to come. Not every ResponseWriter can;
-// a real server's can.
-func hurry(w http.ResponseWriter, r *http.Request) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return
-	}
-	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
-		r.Body = &timedBody{r.Body, control}
-	}
-}
-
-// timedBody takes the deadline back when the body has come: a stream that
-// answers it may go on for long.
-type timedBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {

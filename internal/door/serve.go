@@ -17,12 +17,16 @@ type ServeOptions struct {
 	TLS *tls.Config
 	// Drain is how long what runs may take to end; 10 s when it is 0.
 	Drain time.Duration
+	// Body is how long the body of a request may take to come, 30 s when it is 0.
+	// Half of Drain is left to it from when ctx ends, and a second once its request
+	// has been dealt with, such as turned away.
+	Body time.Duration
 	// Logger takes what the HTTP server has to say. Nil is silent.
 	Logger *slog.Logger
 }
 
 // Bounds on one connection. An answer may take as long as its calls do, and a
-// stream for ever: what bounds the time of a body is the door.
+// stream for ever: what bounds the time of a body is [hurried].
 const (
 	headerTime   = 10 * time.Second
 	idleTime     = 2 * time.Minute
@@ -40,6 +44,9 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o S
 	if o.Drain <= 0 {
 		o.Drain = defaultDrain
 	}
+	if o.Body <= 0 {
+		o.Body = defaultBodyTime
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -51,7 +58,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o S
 	base, giveUp := context.WithCancel(context.WithValue(context.Background(), closingKey{}, closing))
 	defer giveUp()
 	s := &http.Server{
-		Handler:           handler,
+		Handler:           hurried(handler, closing, o.Body, o.Drain/2),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
