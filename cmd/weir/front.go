@@ -106,13 +106,19 @@ type view struct {
 	metrics http.Handler
 }
 
-// serveCallers serves handler until ctx ends, then lets what runs finish.
+// serveCallers serves handler until ctx ends, then lets what runs finish. What takes
+// longer is cut off, as told: that is no failure of the command.
 func (f *front) serveCallers(ctx context.Context, handler http.Handler, v view) error {
 	mux := http.NewServeMux()
 	mux.Handle("/", f.door.Guard(handler))
 	mux.Handle("GET /healthz", health(ctx, nil, nobody))
 	mux.Handle("GET /readyz", health(ctx, v.ready, nobody))
-	return door.Serve(ctx, f.listener, mux, door.ServeOptions{TLS: f.tls, Drain: drainTime, Logger: f.log})
+	err := door.Serve(ctx, f.listener, mux, door.ServeOptions{TLS: f.tls, Drain: drainTime, Logger: f.log})
+	if err != nil && ctx.Err() != nil {
+		f.log.Warn("calls were cut off at the end", "cause", err)
+		return nil
+	}
+	return err
 }
 
 // serveOperators serves what operators look at until ctx ends, when there is an

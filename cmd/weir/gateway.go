@@ -143,18 +143,22 @@ func runGateway(ctx context.Context, std streams, log *slog.Logger, file *config
 func serveClients(ctx context.Context, f *front, stand endpoint, handler http.Handler, v view) error {
 	serving, end := context.WithCancel(ctx)
 	defer end()
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
 		// Together with the HTTP server, which waits for every POST: only the
 		// endpoint knows which of them are there to listen, and ends those.
 		<-serving.Done()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
-		ended <- stand.Shutdown(drain)
+		if err := stand.Shutdown(drain); err != nil {
+			f.log.Warn("sessions were cut off at the end", "cause", err)
+		}
+		close(ended)
 	}()
 	err := f.serveCallers(serving, handler, v)
 	end()
-	return errors.Join(err, <-ended)
+	<-ended
+	return err
 }
 
 // idleHeap is memory that nobody touches, so that the system does not provide it.

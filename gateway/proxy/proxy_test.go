@@ -41,8 +41,11 @@ func TestMethods(t *testing.T) {
 		require.Equal(t, "GET, POST, DELETE, OPTIONS", res.Header.Get("Allow"))
 	}
 	require.Empty(t, got)
-	require.Equal(t, 204, s.do("OPTIONS", "", "Origin: http://x").StatusCode)
-	require.Equal(t, "http://x", take(t, got).Header.Get("Origin"))
+	require.Equal(t, 204, s.do("OPTIONS", "", "Origin: http://x", "Mcp-Session-Id: somebody's", "Last-Event-Id: 7").StatusCode)
+	asked := take(t, got).Header
+	require.Equal(t, "http://x", asked.Get("Origin"))
+	require.Empty(t, asked.Get("Mcp-Session-Id"), "nobody has looked whose it is")
+	require.Empty(t, asked.Get("Last-Event-Id"))
 }
 
 func TestTheQueryGoesAlong(t *testing.T) {
