@@ -57,9 +57,10 @@ func Run(ctx context.Context, client, backend End, o Options) error {
 	o = o.withDefaults()
 	s := NewSession(o)
 	r := &run{
-		Session: s,
-		client:  newPeer(s.client, client),
-		backend: newPeer(s.backend, backend),
+		Session:  s,
+		client:   newPeer(s.client, client),
+		backend:  newPeer(s.backend, backend),
+		refusals: make(chan Outgoing, refusalsKept),
 	}
 	return r.run(ctx)
 }
@@ -68,7 +69,14 @@ func Run(ctx context.Context, client, backend End, o Options) error {
 type run struct {
 	*Session
 	client, backend *peer
+	// refusals are on their way to the backend.
+	refusals chan Outgoing
 }
+
+// refusalsKept is how many refusals of what the backend has sent wait for it to
+// read. One more is dropped: who sends that much that is refused, and reads
+// nothing of it, does not miss it.
+const refusalsKept = 64
 
 // peer is one side with its end.
 type peer struct {
@@ -137,10 +145,31 @@ type direct struct {
 // Forward writes to the other end.
 func (d *direct) Forward(out Outgoing) { d.deliver(d.to, out) }
 
-// Answer writes back.
+// Answer writes back. To the backend it does so by itself: one that writes lines
+// of its log where messages belong and does not read meanwhile would have to be
+// waited for, and would wait for its lines to be read.
 func (d *direct) Answer(out Outgoing) {
-	if out.Message != nil {
+	switch {
+	case out.Message == nil:
+	case d.from == d.backend && out.step == nothing:
+		select {
+		case d.refusals <- out:
+		default:
+		}
+	default:
 		d.deliver(d.from, out)
+	}
+}
+
+// refuse writes refusals to the backend until the session is over.
+func (r *run) refuse(over <-chan struct{}) {
+	for {
+		select {
+		case out := <-r.refusals:
+			r.deliver(r.backend, out)
+		case <-over:
+			return
+		}
 	}
 }
 
@@ -224,6 +253,9 @@ func (r *run) giveUp(to *peer, err error) {
 
 func (r *run) run(ctx context.Context) error {
 	defer r.watch()()
+	over := make(chan struct{})
+	defer close(over)
+	go r.refuse(over)
 	go r.pump(r.client)
 	go r.pump(r.backend)
 
