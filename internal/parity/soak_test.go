@@ -74,11 +74,13 @@ func TestSoak(t *testing.T) {
 			if name == "to HTTP" { // where no backend was killed
 				require.Zero(t, all.failed.Load()+all.broken.Load())
 			}
+			// Go keeps the threads that it once needed at the same time, which moves a
+			// little; one left by each session would be thousands.
 			last := first
 			t.Cleanup(func() { t.Logf("held at last %v", last) })
 			eventually(t, "it holds what it held", func() bool {
 				last = measure(t, g.cmd.Process.Pid)
-				return last.children <= first.children && last.descriptors <= max(first.descriptors, most)+4 && last.threads <= first.threads+8 &&
+				return last.children <= first.children && last.descriptors <= max(first.descriptors, most)+4 && last.threads <= first.threads+8+clients/4 &&
 					last.memory <= first.memory*3/2+32<<20
 			})
 		})
