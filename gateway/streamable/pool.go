@@ -139,8 +139,11 @@ type worker struct {
 	stop    chan struct{} // closed when it is to end
 	ended   chan struct{} // closed when reading from it has ended
 
-	mu        sync.Mutex
-	stopped   bool
+	mu      sync.Mutex
+	stopped bool
+	// gone says that the backend says nothing any more: all exchanges were told, and
+	// no other may enter.
+	gone      bool
 	last      uint64
 	exchanges map[string]*exchange // by the id that the backend sees
 	busy      int
@@ -151,7 +154,7 @@ type worker struct {
 func (w *worker) hold() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
+	if w.stopped || w.gone {
 		return false
 	}
 	w.busy++
@@ -315,10 +318,8 @@ func (w *worker) send(message []byte) error {
 func (w *worker) enter(x *exchange) (id string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-w.ended:
+	if w.gone {
 		return "", false
-	default:
 	}
 	w.last++
 	id = strconv.FormatUint(w.last, 10)
@@ -426,6 +427,7 @@ var listChanged = map[string]bool{
 // abandon ends all exchanges: the backend is gone.
 func (w *worker) abandon() {
 	w.mu.Lock()
+	w.gone = true
 	open := w.exchanges
 	w.exchanges = map[string]*exchange{}
 	w.mu.Unlock()
