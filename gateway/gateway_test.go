@@ -331,7 +331,7 @@ func TestAListBehindAMutatorIsPrivate(t *testing.T) {
 // Sessions leave no descriptors, processes or goroutines behind.
 func TestOrphans(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("descriptors are counted in /proc, which only Linux has")
+		need.Missing(t, "/proc, where descriptors are counted", "run it on Linux")
 	}
 	descriptors := func() int {
 		all, err := os.ReadDir("/proc/self/fd")

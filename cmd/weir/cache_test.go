@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/internal/config"
+	"github.com/weir-mcp/weir/internal/need"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 )
@@ -32,7 +33,7 @@ func loadWithCache(t *testing.T, cache bool) string {
 // that cannot be used is a warning.
 func TestTheCompileCache(t *testing.T) {
 	if goruntime.GOOS != "linux" {
-		t.Skip("the user's cache folder is set in another way here")
+		need.Missing(t, "a cache folder that XDG_CACHE_HOME sets", "run it on Linux")
 	}
 	user := filepath.Join(t.TempDir(), "cache")
 	t.Setenv("XDG_CACHE_HOME", user)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 // The demo with only Go installed: everything in it is real, the backend
@@ -72,7 +74,7 @@ func TestDemoWithoutNPM(t *testing.T) {
 func TestDemoServe(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be interrupted from outside on Windows")
+		need.Missing(t, "a way to interrupt a process from outside", "run it elsewhere than on Windows")
 	}
 	cmd := exec.Command(weirBinary(t), "demo", "--serve", "--http", "127.0.0.1:0")
 	var errs buffer

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-mcp/weir/abi"
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 func freeAddress(t testing.TB) string {
@@ -50,7 +51,7 @@ func alive(pid int) bool {
 // while it lasts.
 func TestProcessesEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no signals to end a process with")
+		need.Missing(t, "signals to end a process with", "run it elsewhere than on Windows")
 	}
 	t.Parallel()
 	for _, c := range []struct {
@@ -104,7 +105,7 @@ func TestProcessesEnd(t *testing.T) {
 // gateway reaps each.
 func TestNoZombies(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("zombies are looked for in /proc, which only Linux has")
+		need.Missing(t, "/proc, where zombies are looked for", "run it on Linux")
 	}
 	t.Parallel()
 	dir := t.TempDir()
@@ -135,7 +136,7 @@ func TestNoZombies(t *testing.T) {
 // TestServeEnds does the same for weir serve over stdio and HTTP.
 func TestServeEnds(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no signals to end a process with")
+		need.Missing(t, "signals to end a process with", "run it elsewhere than on Windows")
 	}
 	t.Parallel()
 	dir := onlyAllowing(t)

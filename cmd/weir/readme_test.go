@@ -23,7 +23,7 @@ var runTimes = regexp.MustCompile(`"durationMs":\d+`)
 func TestReadmeCommandsPrintWhatItShows(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("the README's commands are a POSIX shell's")
+		need.Missing(t, "a POSIX shell, whose the README's commands are", "run it elsewhere than on Windows")
 	}
 	shell := need.Command(t, "sh", "install a POSIX shell")
 	dir := t.TempDir()

@@ -239,10 +239,10 @@ func TestSchema_agreesWithTheLoader(t *testing.T) {
 	resolved, err := schema.Resolve(nil)
 	require.NoError(t, err)
 	for _, d := range documents {
+		if d.beyond {
+			continue // what a schema sees; the loader's own test has it
+		}
 		t.Run(d.name, func(t *testing.T) {
-			if d.beyond {
-				t.Skip("beyond a schema")
-			}
 			l := &loader{lookup: lookup, consumed: map[string]struct{}{}}
 			root := l.readTree([]byte(d.text))
 			require.Empty(t, l.errs)

@@ -3,7 +3,8 @@
 // WEIR_CI=1 in the environment, as .ci/run sets it, it fails instead, so that
 // CI never passes by leaving something out.
 //
-// It is for tests only and knows nothing of weir. A test calls
+// No other test may skip, which internal/house sees to. This package is for tests
+// only and knows nothing of weir. A test calls
 // [Command], [NPM] or [Packages] first and then uses what it returns, or
 // [Missing] where it has looked by itself.
 package need
@@ -41,7 +42,7 @@ func Command(t testing.TB, name, wayOut string) string {
 func Short(t testing.TB, why string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("left out by -short: " + why)
+		Missing(t, "time", "run it without -short: "+why)
 	}
 }
 

@@ -16,31 +16,30 @@ func TestCommandIsOneThatRuns(t *testing.T) {
 }
 
 func TestMissingIsASkipHereAndAFailureInCI(t *testing.T) {
-	t.Setenv("WEIR_CI", "")
-	var skipped bool
-	t.Run("here", func(t *testing.T) {
-		defer func() { skipped = t.Skipped() }()
-		need.Command(t, "no-such-program-anywhere", "this is what the test is about")
-	})
-	require.True(t, skipped)
-
-	t.Setenv("WEIR_CI", "1")
-	var ci recorder
-	func() {
-		defer func() { _ = recover() }()
-		need.Command(&ci, "no-such-program-anywhere", "get it there")
-	}()
-	require.True(t, ci.failed)
+	for ci, want := range map[string]recorder{"": {skipped: true}, "1": {failed: true}} {
+		t.Setenv("WEIR_CI", ci)
+		var got recorder
+		func() {
+			defer func() { _ = recover() }()
+			need.Command(&got, "no-such-program-anywhere", "get it there")
+		}()
+		require.Equal(t, want, got, "WEIR_CI=%q", ci)
+	}
 }
 
-// recorder stands in for a test that must fail.
+// recorder stands in for a test that must be skipped, or fail.
 type recorder struct {
 	testing.TB
-	failed bool
+	failed, skipped bool
 }
 
 func (r *recorder) Helper() {}
 func (r *recorder) Fatalf(string, ...any) {
 	r.failed = true
+	panic("the end of the test")
+}
+
+func (r *recorder) Skipf(string, ...any) {
+	r.skipped = true
 	panic("the end of the test")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/internal/need"
 	"github.com/weir-mcp/weir/internal/private"
 )
 
@@ -44,7 +45,7 @@ func TestWhatIsSomebodyElsesIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	if err := os.Chown(file, 12345, -1); err != nil {
-		t.Skip("only root gives files away:", err)
+		need.Missing(t, "root, who alone gives files away", "run it as root: "+err.Error())
 	}
 	_, err := private.Open(file)
 	require.ErrorContains(t, err, "another user (uid 12345)")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 func TestModes(t *testing.T) {
@@ -48,7 +50,7 @@ func systemDamages() map[string]func(t *testing.T, c *Cache, path string, whole 
 		"others can read":  func(t *testing.T, _ *Cache, path string, _ []byte) { require.NoError(t, os.Chmod(path, 0o640)) },
 		"another owner": func(t *testing.T, _ *Cache, path string, _ []byte) {
 			if err := os.Chown(path, 12345, -1); err != nil {
-				t.Skip("only root gives files away:", err)
+				need.Missing(t, "root, who alone gives files away", "run it as root: "+err.Error())
 			}
 		},
 	}
@@ -65,7 +67,7 @@ func systemSecretDamages() map[string]func(t *testing.T, path string) {
 		},
 		"another owner": func(t *testing.T, path string) {
 			if err := os.Chown(path, 12345, -1); err != nil {
-				t.Skip("only root gives files away:", err)
+				need.Missing(t, "root, who alone gives files away", "run it as root: "+err.Error())
 			}
 		},
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 // Each way of finding written pages that works here finds them all, whatever
@@ -15,7 +17,7 @@ func TestFinders(t *testing.T) {
 	for name, find := range map[string]find{"PAGEMAP_SCAN": scanPages, "pagemap": readPagemap} {
 		t.Run(name, func(t *testing.T) {
 			if !findsWritten(find) {
-				t.Skip("does not work on this kernel")
+				need.Missing(t, name, "run it on Linux 6.7 or later")
 			}
 			const pages, size = 700, 700 * pageBytes
 			m, err := newMapping(size, find)
@@ -62,7 +64,7 @@ func BenchmarkFind(b *testing.B) {
 		for _, pages := range []uint64{900, 16384} {
 			b.Run(fmt.Sprintf("%s/%d pages", name, pages), func(b *testing.B) {
 				if !findsWritten(find) {
-					b.Skip("does not work on this kernel")
+					need.Missing(b, name, "run it on Linux 6.7 or later")
 				}
 				size := pages * pageBytes
 				m, err := newMapping(size, find)

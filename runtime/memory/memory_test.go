@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-mcp/weir/internal/need"
 )
 
 const kib64 = 64 << 10
@@ -234,7 +236,7 @@ func BenchmarkRestore(b *testing.B) {
 		for _, pages := range []int{1, 16, 128} {
 			b.Run(fmt.Sprintf("%v/%d pages", way, pages), func(b *testing.B) {
 				if probe(way) != nil {
-					b.Skip()
+					need.Missing(b, "a way to put memory back: "+way.String(), "run it on Linux")
 				}
 				const size = 48 * kib64
 				m, err := New(size, nil, way)

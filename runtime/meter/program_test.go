@@ -1,3 +1,8 @@
+//go:build !race
+
+// To compile this program takes minutes under the race detector; there is nothing
+// to be raced for in it.
+
 package meter_test
 
 import (
@@ -123,9 +128,6 @@ func native(t *testing.T, source string) string {
 // TestAProgramOfTheStandardLibrary prints the same metered as on this machine,
 // and with -meter.long the same as not metered.
 func TestAProgramOfTheStandardLibrary(t *testing.T) {
-	if raced {
-		t.Skip("takes minutes under the race detector, to compile")
-	}
 	b, err := goBuild(programSource)
 	require.NoError(t, err)
 	m, err := meter.Parse(b)

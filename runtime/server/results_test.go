@@ -52,10 +52,11 @@ func TestPayloadsKeepTheirTokens(t *testing.T) {
 
 func TestWhiteSpaceOutsideStringsGoes(t *testing.T) {
 	everywhere(t, desk(t), server.Options{}, func(t *testing.T, c wireClient) {
+		space := "\r\n"
 		if _, ok := c.(interface{ send(testing.TB, string) }); ok {
-			t.Skip("a line has no line breaks")
+			space = " \t" // a line has no line breaks
 		}
-		answer := c.call(t, strings.ReplaceAll(invokeMessage("1", "echo", `{"a": "b\r\n" , "c":1}`), ",", ",\r\n"))
+		answer := c.call(t, strings.ReplaceAll(invokeMessage("1", "echo", `{"a": "b\r\n" , "c":1}`), ",", ","+space))
 		require.NotContains(t, answer, "\n")
 		require.NotContains(t, answer, "\r")
 		require.Contains(t, answer, `"b\r\n"`)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-mcp/weir/internal/need"
 	wt "github.com/weir-mcp/weir/internal/wasmtest"
 	"github.com/weir-mcp/weir/runtime"
 )
@@ -25,7 +26,7 @@ func recursion() []byte {
 func TestStacksAreGivenHere(t *testing.T) {
 	e := newEngine(t, Options{})
 	if e.interprets || newStack() == nil {
-		t.Skip("the interpreter has no such stacks, and other systems none to give")
+		need.Missing(t, "a stack to give to wazero's compiler", "run it on Linux, amd64 or arm64")
 	}
 	require.NotNil(t, e.layout, "wazero keeps its stacks elsewhere now")
 }
@@ -74,7 +75,7 @@ func TestOtherFunctionsKeepTheirStacks(t *testing.T) {
 
 	e := newEngine(t, Options{})
 	if e.layout == nil {
-		t.Skip("no stacks are given here")
+		need.Missing(t, "a stack to give to wazero's compiler", "run it on Linux, amd64 or arm64")
 	}
 	require.ErrorIs(t, e.layout.give(&other{}, make([]byte, 2*stackGuard)), errStack)
 	i := instantiate(t, e, recursion(), 1).(*instance)
@@ -89,7 +90,7 @@ func TestOtherFunctionsKeepTheirStacks(t *testing.T) {
 func TestUsedStack(t *testing.T) {
 	e := newEngine(t, Options{})
 	if e.layout == nil {
-		t.Skip("no stacks are given here")
+		need.Missing(t, "a stack to give to wazero's compiler", "run it on Linux, amd64 or arm64")
 	}
 	i := instantiate(t, e, recursion(), 1).(*instance)
 	require.Zero(t, i.UsedStack())

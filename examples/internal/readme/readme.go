@@ -47,7 +47,7 @@ type command struct{ line, shown string }
 func Run(t *testing.T, root, dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the commands are a POSIX shell's")
+		need.Missing(t, "a POSIX shell, whose the commands are", "run it elsewhere than on Windows")
 	}
 	r := runner{
 		shell: need.Command(t, "sh", "install a POSIX shell"),
